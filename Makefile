@@ -1,0 +1,79 @@
+# Needs python3.11 (or another python3 >= 3.11) and make; everything else goes into $(VENV).
+#
+#   make test            lint, types, layers, docs, then the tests
+#   make test-full       all tests, the slow ones too
+#   make demo            the demonstration, into demo/
+#   make docs            the documentation, into build/docs/
+#   make lint            the static checks: ruff, basedpyright, import-linter
+#   make format          let ruff fix and format in place
+#   make bench-numerics  accuracy and speed of the numerics
+#   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
+#   make clean           remove what the targets above made, $(VENV) too
+
+VENV ?= .venv
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+
+BIN := $(VENV)/bin
+DEPENDENCIES := $(VENV)/.dependencies-installed
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CPU := JAX_PLATFORMS=cpu
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+LOCK_VENV := build/lock-venv
+
+.DEFAULT_GOAL := test
+.DELETE_ON_ERROR:
+.PHONY: install test test-full demo docs lint format bench-numerics lock clean
+
+install: $(STAMP)
+
+$(DEPENDENCIES): constraints.txt
+	@echo "Installing the pinned packages into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install -qq --require-hashes -r constraints.txt
+	@touch $@
+
+$(STAMP): $(DEPENDENCIES) pyproject.toml
+	@$(PIP) install -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# pytest comes last, so that the output ends with its closing line.
+test: lint docs
+	$(CPU) $(BIN)/python -m pytest
+
+test-full: $(STAMP)
+	$(CPU) $(BIN)/python -m pytest -m "full or not full"
+
+demo: $(STAMP)
+	$(BIN)/python -m ldf.demo
+
+docs: $(STAMP)
+	$(MKDOCS)
+
+bench-numerics: $(STAMP)
+	$(CPU) $(BIN)/python bench/numerics.py
+
+# Versions already in constraints.txt are kept where they still fit, unless UPGRADE is set.
+lock:
+	@test -x $(LOCK_VENV)/bin/uv || { \
+	  $(PYTHON) -m venv $(LOCK_VENV) && \
+	  $(LOCK_VENV)/bin/python -m pip --disable-pip-version-check install -qq uv; }
+	$(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --all-extras --universal \
+	  --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
+	  --output-file constraints.txt > /dev/null
+	@! grep -n '://' constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true

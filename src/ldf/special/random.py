@@ -1,0 +1,69 @@
+"""Draws from the few distributions all others are made of, by NumPy or by JAX.
+
+A sampler is written once, against `Draws`; a seed makes it NumPy's generator for NumPy arrays and a
+JAX key for JAX arrays, so that the same code runs under `jit`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ldf.special.arrays import Array, namespace
+
+
+class Draws:
+    """A source of `draws` independent draws for arrays of parameters, in front of their axes."""
+
+    def __init__(self, draws: int, seed: Any, *like: Array) -> None:
+        self.draws = draws
+        self.xp = namespace(*like)
+        if self.xp is np:
+            if isinstance(seed, jax.Array):
+                raise TypeError("a JAX key draws from JAX arrays: give a whole number as seed")
+            self._generator = np.random.default_rng(seed)
+        else:
+            self._key = seed if isinstance(seed, jax.Array) else jax.random.key(seed)
+
+    def _next(self) -> jax.Array:
+        self._key, key = jax.random.split(self._key)
+        return key
+
+    def _shape(self, *parameters: Array) -> tuple[int, ...]:
+        return (self.draws, *np.broadcast_shapes(*(np.shape(p) for p in parameters)))
+
+    def _leading(self, parameter: Array, drawn: bool) -> tuple[int, ...]:
+        return np.shape(parameter) if drawn else self._shape(parameter)
+
+    def normal(self, like: Array) -> Array:
+        """Standard normal, one for each element of `like` and draw."""
+        if self.xp is np:
+            return self._generator.standard_normal(self._shape(like))
+        return jax.random.normal(self._next(), self._shape(like), jnp.asarray(like).dtype)
+
+    def log_gamma(self, shape: Array) -> Array:
+        """The logarithm of a Gamma(shape, 1) draw: a tiny shape would underflow without it."""
+        shape = self.xp.asarray(shape)
+        if self.xp is np:
+            size = self._shape(shape)
+            small = shape < 1
+            base = np.log(self._generator.standard_gamma(shape + small, size))
+            uniform = np.log1p(-self._generator.random(size))
+            with np.errstate(divide="ignore"):  # shape 0 is a point mass at 0
+                return base + np.where(small, uniform / np.where(small, shape, 1), 0)
+        return jax.random.loggamma(self._next(), shape, self._shape(shape))
+
+    def poisson(self, rate: Array) -> Array:
+        """One Poisson count for each rate; the rates are draws already."""
+        if self.xp is np:
+            return self._generator.poisson(rate).astype(float)
+        return jax.random.poisson(self._next(), rate).astype(rate.dtype)
+
+    def binomial(self, trials: Array, rate: Array) -> Array:
+        """One binomial count for each rate; the rates are draws already."""
+        if self.xp is np:
+            return self._generator.binomial(np.asarray(trials, dtype=np.int64), rate).astype(float)
+        return jax.random.binomial(self._next(), trials, rate).astype(rate.dtype)
