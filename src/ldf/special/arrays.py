@@ -37,15 +37,17 @@ def floats(*values: Any) -> tuple[Any, list[Array]]:
     (dtype('float64'), dtype('float64'))
     """
     xp = namespace(*values)
-    strong = [
-        value.dtype
-        for value in (v if hasattr(v, "dtype") or np.isscalar(v) else np.asarray(v) for v in values)
-        if hasattr(value, "dtype")
-        and np.issubdtype(value.dtype, np.floating)
-        and (xp is np or isinstance(value, jax.Array))
-    ]
+    dtypes = (_dtype(value) for value in values if xp is np or isinstance(value, jax.Array))
+    strong = [dtype for dtype in dtypes if np.issubdtype(dtype, np.floating)]
     if xp is np:
         dtype = np.result_type(np.float32, *strong) if strong else np.dtype(np.float64)
     else:
         dtype = jnp.result_type(*strong) if strong else jnp.zeros(()).dtype
     return xp, [xp.asarray(value, dtype=dtype) for value in values]
+
+
+def _dtype(value: Any) -> Any:
+    """Of an array or a sequence; a Python number has none worth keeping."""
+    if isinstance(value, bool | int | float):
+        return np.dtype(bool)
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype

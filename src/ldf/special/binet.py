@@ -40,12 +40,18 @@ class Precision:
 SINGLE = Precision(
     floor=1,
     binet=(
-        (8.333334e-2, -3.463133e-7, -2.7698993e-3, -6.918567e-5, 1.0946412e-3, -6.996833e-4)
-        + (1.8632102e-4, -1.3715224e-5),
-        (-8.333334e-2, 1.917667e-6, 8.287648e-3, 4.2374755e-4, -5.935221e-3, 4.9373237e-3)
-        + (-1.8866664e-3, 2.8892772e-4),
-        (1.666667e-1, -6.706998e-6, -3.3143636e-2, -2.0697219e-3, 3.5007663e-2, -3.239644e-2)
-        + (1.149843e-2, 2.4972606e-4, -8.719759e-4),
+        (
+            *(8.333334e-2, -3.463133e-7, -2.7698993e-3, -6.918567e-5),
+            *(1.0946412e-3, -6.996833e-4, 1.8632102e-4, -1.3715224e-5),
+        ),
+        (
+            *(-8.333334e-2, 1.917667e-6, 8.287648e-3, 4.2374755e-4),
+            *(-5.935221e-3, 4.9373237e-3, -1.8866664e-3, 2.8892772e-4),
+        ),
+        (
+            *(1.666667e-1, -6.706998e-6, -3.3143636e-2, -2.0697219e-3, 3.5007663e-2),
+            *(-3.239644e-2, 1.149843e-2, 2.4972606e-4, -8.719759e-4),
+        ),
     ),
     squared=False,
     atanh_terms=4,
@@ -54,7 +60,16 @@ SINGLE = Precision(
 )
 
 # float64: Stirling's series, B_2n / (2n (2n − 1)) z^(1 − 2n); its ninth term is below 1e-16 at 8.
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+_STIRLING = (
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+    -3617 / 122400,
+)
 DOUBLE = Precision(
     floor=8,
     binet=(
@@ -163,6 +178,25 @@ def log_gamma(z: Any) -> Array:
     if xp is np:
         return scipy.special.gammaln(z)
     return jax.scipy.special.gammaln(z)
+
+
+def log_rising(x: Any, by: Any) -> Array:
+    """log Γ(x + by) − log Γ(x), without the cancellation of two large log-gammas."""
+    xp, (x, by) = floats(x, by)
+    return (x - 0.5) * xp.log1p(by / x) + by * (xp.log(x + by) - 1) + (binet(x + by) - binet(x))
+
+
+def digamma_remainder(z: Any) -> Array:
+    """ψ(z) − log z."""
+    _, (z,) = floats(z)
+    return binet_prime(z) - 0.5 / z
+
+
+def log_gamma_divergence(y: Any, x: Any) -> Array:
+    """What log Γ(y) lies above its tangent at x, less the same of z log z − z (a `deviance`)."""
+    xp, (y, x) = floats(y, x)
+    linear = (y - x) * (0.5 / x - binet_prime(x))
+    return linear - 0.5 * xp.log(y / x) + (binet(y) - binet(x))
 
 
 def multivariate_log_gamma(z: Any, dimension: int) -> Array:

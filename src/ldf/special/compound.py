@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add, mul
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,13 +36,20 @@ import numpy as np
 import scipy.special
 
 from ldf.special.arrays import Array, floats, is_single
-from ldf.special.binet import HALF_LOG_2PI, binet_above, polynomial, precision_of
+from ldf.special.binet import (
+    HALF_LOG_2PI,
+    binet_above,
+    log_gamma,
+    log_rising,
+    polynomial,
+    precision_of,
+)
 
 # float32: log Γ(1 + x) / (x (x − 1)) on 0 <= x <= 1, off by 6e-8.
 _LOG_GAMMA_1P = (
-    (5.772157e-1, -2.4524903e-1, 1.553683e-1, -1.1441614e-1, 8.806621e-2, -6.3255176e-2)
-    + (3.6373813e-2, -1.3767536e-2, 2.448257e-3)
-)  # fmt: skip
+    *(5.772157e-1, -2.4524903e-1, 1.553683e-1, -1.1441614e-1, 8.806621e-2),
+    *(-6.3255176e-2, 3.6373813e-2, -1.3767536e-2, 2.448257e-3),
+)
 
 
 # --- cells of the table -------------------------------------------------------------------------
@@ -117,6 +124,13 @@ def _log_total_factorial(xp: Any, n: Array) -> Array:
     return xp.where(few, rare, 0.5 * log + HALF_LOG_2PI + binet_above(xp.where(few, p.floor, n)))
 
 
+def deviance(observed: Any, excess: Any, expected: Any) -> Array:
+    """O log(O/E) − (O − E) for O, E > 0 and an excess O − E that the caller knows accurately."""
+    xp, arrays = floats(observed, excess, expected)
+    with np.errstate(all="ignore"):
+        return _pseudo_cell(xp, *arrays)[0]
+
+
 # --- rows of the table --------------------------------------------------------------------------
 
 
@@ -171,8 +185,7 @@ def _trigamma_drop(xp: Any, z: Array, n: Array) -> Array:
     both = up + n
     above = n / (up * both) * (1 + 0.5 * (1 / up + 1 / both))
     steps = [
-        n * (2 * z + 2 * j + n) / ((z + j) * (z + j + n)) ** 2
-        for j in range(precision_of(z).floor)
+        n * (2 * z + 2 * j + n) / ((z + j) * (z + j + n)) ** 2 for j in range(precision_of(z).floor)
     ]
     moved = xp.where(moves > 0, reduce(add, steps), 0.0)
     return xp.where(n == 0, 0.0, above + moved + binet_above(up, 2) - binet_above(both, 2))
@@ -212,9 +225,7 @@ def _lifts(total: Array, n: Array, floor: int) -> list[Array]:
 def _total_slope(xp: Any, total: Array, n: Array, moves: Array, most: int) -> Array:
     """ψ(A) − ψ(A+n) + log((A+n)/A) after A was moved up by `moves`, at most `most`."""
     up = total + moves
-    steps = [
-        xp.where(moves > j, n / ((total + j) * (total + j + n)), 0.0) for j in range(most)
-    ]
+    steps = [xp.where(moves > j, n / ((total + j) * (total + j + n)), 0.0) for j in range(most)]
     return _digamma_above(up) - _digamma_above(up + n) - reduce(add, steps)
 
 
@@ -272,7 +283,7 @@ def beta_binomial_log_pmf(successes: Any, failures: Any, a: Any, b: Any) -> Arra
 # --- Dirichlet-multinomial ----------------------------------------------------------------------
 
 
-def _two_sums(xp: Any, x: Array) -> tuple[Array, Array]:
+def _sum_and_lost(xp: Any, x: Array) -> tuple[Array, Array]:
     """The sum over the last axis, and what its rounding lost."""
     total, lost = x[..., 0], xp.zeros_like(x[..., 0])
     for j in range(1, x.shape[-1]):
@@ -285,8 +296,8 @@ def _two_sums(xp: Any, x: Array) -> tuple[Array, Array]:
 def _dirichlet_table(xp: Any, k: Array, a: Array) -> tuple[Any, ...]:
     moves = _moves(xp, a)
     up = a + moves
-    total, total_lost = _two_sums(xp, up)
-    n, n_lost = _two_sums(xp, k)
+    total, total_lost = _sum_and_lost(xp, up)
+    n, n_lost = _sum_and_lost(xp, k)
     excess = difference_of_products(*xp.broadcast_arrays(up, n[..., None], k, total[..., None]))
     excess = excess + (up * n_lost[..., None] - k * total_lost[..., None])
     scale = (total + n)[..., None]
@@ -411,3 +422,63 @@ def gamma_poisson_log_pmf(count: Any, exposure: Any, a: Any, b: Any) -> Array:
     """
     xp, arguments = floats(count, exposure, a, b)
     return _gamma_poisson_mass(*arguments) if xp is np else _gp(*arguments)
+
+
+# --- the limit of infinite concentration --------------------------------------------------------
+
+
+def log_binomial(successes: Any, failures: Any) -> Array:
+    """log (k + m choose k)."""
+    _, (k, m) = floats(successes, failures)
+    return log_rising(m + 1, k) - log_gamma(k + 1)
+
+
+def _poisson_mass(y: Array, mean: Array) -> Array:
+    xp, (y, mean) = floats(y, mean)
+    with np.errstate(all="ignore"):
+        cell, half = _count_cell(xp, y, y - mean, mean)
+        return xp.where((mean == 0) & (y > 0), -np.inf, -cell - 0.5 * xp.log(half))
+
+
+_po = jax.custom_jvp(_poisson_mass)
+
+
+@_po.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    y, mean = primals
+    return _po(y, mean), (y - mean) / mean * tangents[1]
+
+
+def poisson_log_pmf(count: Any, mean: Any) -> Array:
+    """log Po(y; mean). Derivatives are taken by the mean."""
+    xp, arguments = floats(count, mean)
+    return _poisson_mass(*arguments) if xp is np else _po(*arguments)
+
+
+def _binomial_mass(k: Array, m: Array, p: Array) -> Array:
+    xp, (k, m, p) = floats(k, m, p)
+    k, m, p = xp.broadcast_arrays(k, m, p)
+    n = k + m
+    with np.errstate(all="ignore"):
+        excess = difference_of_products(k, 1 - p, m, p)
+        cell_k, half_k = _count_cell(xp, k, excess, n * p)
+        cell_m, half_m = _count_cell(xp, m, -excess, n * (1 - p))
+        mass = _log_total_factorial(xp, n) - cell_k - cell_m - 0.5 * xp.log(half_k * half_m)
+        never = ((p == 0) & (k > 0)) | ((p == 1) & (m > 0))
+        return xp.where(n == 0, 0.0, xp.where(never, -np.inf, mass))
+
+
+_bi = jax.custom_jvp(_binomial_mass)
+
+
+@_bi.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    k, m, p = primals
+    slope = difference_of_products(*jnp.broadcast_arrays(k, 1 - p, m, p)) / (p * (1 - p))
+    return _bi(*primals), slope * tangents[2]
+
+
+def binomial_log_pmf(successes: Any, failures: Any, rate: Any) -> Array:
+    """log Bin(k; k + m, rate). Derivatives are taken by the rate."""
+    xp, arguments = floats(successes, failures, rate)
+    return _binomial_mass(*arguments) if xp is np else _bi(*arguments)

@@ -35,9 +35,6 @@ class Draws:
     def _shape(self, *parameters: Array) -> tuple[int, ...]:
         return (self.draws, *np.broadcast_shapes(*(np.shape(p) for p in parameters)))
 
-    def _leading(self, parameter: Array, drawn: bool) -> tuple[int, ...]:
-        return np.shape(parameter) if drawn else self._shape(parameter)
-
     def normal(self, like: Array) -> Array:
         """Standard normal, one for each element of `like` and draw."""
         if self.xp is np:
@@ -59,7 +56,10 @@ class Draws:
     def poisson(self, rate: Array) -> Array:
         """One Poisson count for each rate; the rates are draws already."""
         if self.xp is np:
-            return self._generator.poisson(rate).astype(float)
+            # Beyond 1e15 a Poisson count is its rate to the last digit that a float has of it.
+            huge = rate > 1e15
+            counts = self._generator.poisson(np.where(huge, 0.0, rate)).astype(float)
+            return np.where(huge, np.round(rate), counts)
         return jax.random.poisson(self._next(), rate).astype(rate.dtype)
 
     def binomial(self, trials: Array, rate: Array) -> Array:

@@ -1,0 +1,45 @@
+"""Distributions of θ and of y."""
+
+from ldf.distributions.base import Continuous, Distribution, Integer, Univariate
+from ldf.distributions.beta import Beta, BetaBinomial, BetaNegativeBinomial
+from ldf.distributions.dirichlet import Dirichlet, DirichletMultinomial
+from ldf.distributions.gamma import CompoundGamma, Gamma, GammaPoisson, InverseGamma
+from ldf.distributions.gaussian import (
+    Gaussian,
+    MultivariateGaussian,
+    MultivariateStudentT,
+    StudentT,
+)
+from ldf.distributions.known import KnownCount, KnownCounts, KnownValue, PointMass
+from ldf.distributions.normal_inverse import (
+    InverseWishart,
+    NormalInverseGamma,
+    NormalInverseWishart,
+)
+
+__all__ = [
+    "Beta",
+    "BetaBinomial",
+    "BetaNegativeBinomial",
+    "CompoundGamma",
+    "Continuous",
+    "Dirichlet",
+    "DirichletMultinomial",
+    "Distribution",
+    "Gamma",
+    "GammaPoisson",
+    "Gaussian",
+    "Integer",
+    "InverseGamma",
+    "InverseWishart",
+    "KnownCount",
+    "KnownCounts",
+    "KnownValue",
+    "MultivariateGaussian",
+    "MultivariateStudentT",
+    "NormalInverseGamma",
+    "NormalInverseWishart",
+    "PointMass",
+    "StudentT",
+    "Univariate",
+]

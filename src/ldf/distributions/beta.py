@@ -1,0 +1,405 @@
+"""The Beta over a success rate, and the counts it predicts.
+
+With a successes and b failures as (pseudo-)observations, θ ~ Be(a, b); of n further trials,
+k ~ BeBi(n, a, b) succeed; and before r further successes come f ~ BeNB(r, a, b) failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ldf import check
+from ldf.distributions.base import Continuous, Integer, Univariate, check_q, on_host
+from ldf.special import (
+    HALF_LOG_2PI,
+    Array,
+    Draws,
+    beta_binomial_log_pmf,
+    beta_cdf,
+    beta_quantile,
+    beta_sf,
+    binet,
+    deviance,
+    difference_of_products,
+    digamma_remainder,
+    floats,
+    log_gamma_divergence,
+    namespace,
+)
+from ldf.statistic import Trials
+
+IMPROPER = "give a prior with successes and failures above zero"
+
+
+def beta_log_partition(a: Array, b: Array) -> Array:
+    """log B(a, b), from the shares so that nothing large is subtracted."""
+    xp, (a, b) = floats(a, b)
+    total = a + b
+    log_a = xp.where(a < b, xp.log(a / total), xp.log1p(-b / total))
+    log_b = xp.where(b < a, xp.log(b / total), xp.log1p(-a / total))
+    halves = 0.5 * xp.log(total / a / b) + HALF_LOG_2PI
+    return a * log_a + b * log_b + halves + (binet(a) + binet(b) - binet(total))
+
+
+class Beta(Continuous):
+    """Be(successes, failures) of a rate."""
+
+    natural: Trials
+
+    @staticmethod
+    def log_partition(natural: Trials) -> Array:
+        """log Z of Eq. (prior-partition): log B(a, b)."""
+        return beta_log_partition(natural.successes, natural.failures)
+
+    @staticmethod
+    def sufficient(value: Any) -> Trials:
+        """What the coordinates multiply in log p(θ): log θ and log(1 − θ)."""
+        xp, (theta,) = floats(value)
+        with np.errstate(divide="ignore"):
+            return Trials(xp.log(theta), xp.log1p(-theta))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.natural.shape
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def __getitem__(self, rows: Any) -> Beta:
+        return Beta(self.natural[rows])
+
+    def _proper(self, quantity: str) -> tuple[Any, Array, Array, Array]:
+        xp, (a, b) = floats(self.natural.successes, self.natural.failures)
+        why = "its Beta has no successes or no failures, not even prior ones"
+        check.exists(f"posterior {quantity}", (a > 0) & (b > 0), why, IMPROPER)
+        return xp, a, b, a + b
+
+    def mean(self) -> Array:
+        _, a, _, total = self._proper("mean")
+        return a / total
+
+    def variance(self) -> Array:
+        _, a, b, total = self._proper("sd")
+        return a / total * (b / total) / (total + 1)
+
+    def mode(self) -> Array:
+        xp, a, b, total = self._proper("mode")
+        with np.errstate(all="ignore"):
+            inner = (a - 1) / (total - 2)
+        ends = xp.where(a < b, 0.0, xp.where(a > b, 1.0, xp.where(a == 1, 0.5, np.nan)))
+        one_end = xp.where(a <= 1, 0.0, 1.0)
+        return xp.where((a > 1) & (b > 1), inner, xp.where((a <= 1) & (b <= 1), ends, one_end))
+
+    def log_prob(self, value: Any) -> Array:
+        xp, a, b, total = self._proper("density")
+        _, (x, _) = floats(check.probability("value", value), a)
+        with np.errstate(all="ignore"):
+            # a log x + b log(1 − x) about its maximum: minus the deviance of the shares from x.
+            excess = difference_of_products(*xp.broadcast_arrays(a, 1 - x, b, x))
+            cells = deviance(a, excess, total * x) + deviance(b, -excess, total * (1 - x))
+            halves = 0.5 * xp.log(a / total * b) - HALF_LOG_2PI
+            inner = halves - cells - xp.log(x) - xp.log1p(-x)
+            inner = inner + (binet(total) - binet(a) - binet(b))
+            at_0, at_1 = _density_at_the_end(xp, a, b), _density_at_the_end(xp, b, a)
+            return xp.where(x == 0, at_0, xp.where(x == 1, at_1, inner))
+
+    def slope(self, value: Array) -> Array:
+        a, b = self.natural.successes, self.natural.failures
+        return (a - 1) / value - (b - 1) / (1 - value)
+
+    def cdf(self, value: Any) -> Array:
+        _, a, b, _ = self._proper("cdf")
+        return beta_cdf(a, b, _clipped(value))
+
+    def exceeds(self, value: Any) -> Array:
+        _, a, b, _ = self._proper("cdf")
+        return beta_sf(a, b, _clipped(value))
+
+    def quantile(self, q: Any) -> Array:
+        _, a, b, _ = self._proper("quantile")
+        check_q(q)
+        return beta_quantile(a, b, q)
+
+    def entropy(self) -> Array:
+        xp, a, b, total = self._proper("entropy")
+        logs = 0.5 * xp.log(a / total * (b / total) / total) + HALF_LOG_2PI
+        return (
+            logs
+            + (binet(a) + binet(b) - binet(total))
+            + (1 - a) * digamma_remainder(a)
+            + (1 - b) * digamma_remainder(b)
+            + (total - 2) * digamma_remainder(total)
+        )
+
+    def divergence(self, other: Beta) -> Array:
+        """KL(this ‖ other) in nats."""
+        xp, a, b, total = self._proper("divergence")
+        _, c, d, other_total = other._proper("divergence")
+        c, d, a, b = xp.broadcast_arrays(c, d, a, b)
+        excess = difference_of_products(c, b, a, d) / total
+        share = other_total / total
+        cells = deviance(c, excess, a * share) + deviance(d, -excess, b * share)
+        rest = log_gamma_divergence(c, a) + log_gamma_divergence(d, b)
+        return cells + rest - log_gamma_divergence(other_total, total)
+
+    def sample(self, draws: int, seed: Any) -> Array:
+        xp, a, b, _ = self._proper("sample")
+        a, b = xp.broadcast_arrays(a, b)
+        source = Draws(draws, seed, a)
+        return _logistic(xp, source.log_gamma(a) - source.log_gamma(b))
+
+
+def _clipped(value: Any) -> Array:
+    return namespace(value).clip(check.numbers("value", value), 0.0, 1.0)
+
+
+def _density_at_the_end(xp: Any, a: Array, b: Array) -> Array:
+    """log density at 0: infinite for a < 1, log b for a = 1, none for a > 1."""
+    return xp.where(a < 1, np.inf, xp.where(a > 1, -np.inf, xp.log(b)))
+
+
+def _logistic(xp: Any, x: Array) -> Array:
+    return xp.exp(-xp.logaddexp(0.0, -x))
+
+
+class BetaBinomial(Univariate):
+    """Successes among further trials."""
+
+    natural: Trials
+    trials: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.natural.shape, np.shape(self.trials))
+
+    def __getitem__(self, rows: Any) -> BetaBinomial:
+        trials = namespace(self.trials).broadcast_to(self.trials, self.shape)
+        return BetaBinomial(_spread(self.natural, self.shape)[rows], trials[rows])
+
+    def _parameters(self) -> tuple[Any, Array, Array, Array]:
+        xp, (a, b, n) = floats(self.natural.successes, self.natural.failures, self.trials)
+        why = "there is no observation of the rate, not even a prior one"
+        check.exists("predictive", (a + b > 0) | (n == 0), why, IMPROPER)
+        return xp, *xp.broadcast_arrays(a, b, n)
+
+    def mean(self) -> Array:
+        xp, a, b, n = self._parameters()
+        with np.errstate(all="ignore"):
+            return xp.where(n == 0, 0.0, n * (a / (a + b)))
+
+    def variance(self) -> Array:
+        xp, a, b, n = self._parameters()
+        total = a + b
+        with np.errstate(all="ignore"):
+            spread = n * (a / total) * (b / total) * ((total + n) / (total + 1))
+            return xp.where(n == 0, 0.0, spread)
+
+    def mode(self) -> Array:
+        xp, a, b, n = self._parameters()
+        with np.errstate(all="ignore"):
+            inner = xp.floor((n + 1) * (a - 1) / (a + b - 2))
+        inner = xp.clip(inner, 0.0, n)
+        ends = xp.where(a < b, 0.0, xp.where(a > b, n, np.nan))
+        one_end = xp.where(a <= 1, 0.0, n)
+        mode = xp.where((a > 1) & (b > 1), inner, xp.where((a <= 1) & (b <= 1), ends, one_end))
+        return xp.where(n == 0, 0.0, mode)
+
+    def log_prob(self, successes: Any) -> Array:
+        xp, a, b, n = self._parameters()
+        _, (k, _) = floats(check.numbers("successes", successes), a)
+        inside = (k >= 0) & (k <= n) & (k == xp.floor(k))
+        k = xp.where(inside, k, 0.0)
+        return xp.where(inside, beta_binomial_log_pmf(k, n - k, a, b), -np.inf)
+
+    @on_host
+    def cdf(self, successes: Any) -> Array:
+        k = np.floor(np.broadcast_to(check.numbers("successes", successes), self.shape).reshape(-1))
+
+        def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
+            index = np.clip(k[rows], 0, cumulative.shape[1] - 1).astype(np.int64)
+            found = np.take_along_axis(cumulative, index[:, None], 1)[:, 0]
+            return np.where(k[rows] < 0, 0.0, np.minimum(found, 1.0))
+
+        return self._by_table(look_up)
+
+    @on_host
+    def quantile(self, q: Any) -> Array:
+        check_q(q)
+        levels = np.broadcast_to(np.asarray(q, dtype=float), self.shape).reshape(-1)
+
+        def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
+            enough = levels[rows][:, None] * (1 - 8 * np.finfo(float).eps)
+            return (cumulative < enough).sum(1).astype(float)
+
+        return self._by_table(look_up)
+
+    def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
+        ends = self._by_table(lambda _, cumulative: _narrowest_window(cumulative, mass))
+        return ends[..., 0], ends[..., 1]
+
+    def sample(self, draws: int, seed: Any) -> Array:
+        xp, a, b, n = self._parameters()
+        source = Draws(draws, seed, a)
+        rate = _logistic(xp, source.log_gamma(a) - source.log_gamma(b))
+        return source.binomial(xp.broadcast_to(n, rate.shape), rate)
+
+    def _by_table(self, look_up: Any) -> np.ndarray:
+        """Tabulate the mass of all counts, units of like size together, and look something up."""
+        _, *parameters = self._parameters()
+        a, b, n = (np.asarray(p, dtype=np.float64).reshape(-1) for p in parameters)
+        blocks = list(_blocks(n))
+        found = [
+            look_up(rows, np.cumsum(_beta_binomial_table(a[rows], b[rows], n[rows]), 1))
+            for rows in blocks
+        ]
+        back = np.argsort(np.concatenate(blocks))
+        return np.concatenate(found)[back].reshape(self.shape + found[0].shape[1:])
+
+
+BLOCK = 4_000_000  # table cells held at once
+LARGEST_TABLE = 20_000_000
+
+
+def _blocks(n: np.ndarray) -> Iterator[np.ndarray]:
+    """Rows in blocks of similar size, none much larger than BLOCK cells."""
+    largest = n.max(initial=0)
+    if largest > LARGEST_TABLE:
+        row = int(np.argmax(n))
+        remedy = f"distribution functions are tabulated up to {LARGEST_TABLE:,} trials"
+        raise check.DataError("trials", row, largest, "is too many to tabulate", remedy)
+    order = np.argsort(-n, kind="stable")  # the first row of a block is its widest
+    start = 0
+    while start < len(order):
+        stop = start + max(1, int(BLOCK // (n[order[start]] + 1)))
+        yield order[start:stop]
+        start = stop
+
+
+def _beta_binomial_table(a: np.ndarray, b: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The mass of 0 … n, a row a unit, by the ratio of neighbouring masses."""
+    a, b, n = a[:, None], b[:, None], n[:, None]
+    k = np.arange(n.max(initial=0))
+    with np.errstate(all="ignore"):
+        left = np.maximum(n - k, 0)
+        steps = np.log(left) - np.log1p(k) + np.log(a + k) - np.log(b + np.maximum(left - 1, 0))
+        logs = np.concatenate(
+            [np.zeros_like(a), np.cumsum(np.where(left > 0, steps, -np.inf), 1)], 1
+        )
+        logs = np.where(np.arange(logs.shape[1]) <= n, logs, -np.inf)
+        peak = logs.max(1, keepdims=True)
+        # A rate that is surely one (b = 0) has all its mass at n.
+        sure = np.where(np.arange(logs.shape[1]) == n, 0.0, -np.inf)
+        logs = np.where(
+            np.isposinf(peak) | np.isnan(peak), sure, logs - np.where(np.isinf(peak), 0, peak)
+        )
+    mass = np.exp(logs)
+    return mass / mass.sum(1, keepdims=True)
+
+
+def _narrowest_window(cumulative: np.ndarray, mass: float) -> np.ndarray:
+    """First and last of the fewest neighbouring counts that hold the mass."""
+    rows, width = cumulative.shape
+    before = np.concatenate([np.zeros((rows, 1)), cumulative], 1)
+    enough = mass * (1 - 8 * np.finfo(float).eps)
+    few, many = np.zeros(rows, np.int64), np.full(rows, width)  # too few, surely enough
+    first = np.zeros(rows, np.int64)
+    columns = np.arange(width)
+    while (many - few > 1).any():
+        size = (few + many) // 2
+        ends = np.minimum(columns[None, :] + size[:, None], width)
+        held = np.take_along_axis(before, ends, 1) - before[:, :-1]
+        best = held.argmax(1)
+        holds = np.take_along_axis(held, best[:, None], 1)[:, 0] >= enough
+        first = np.where(holds, best, first)
+        many, few = np.where(holds, size, many), np.where(holds, few, size)
+    return np.stack([first, first + many - 1], -1).astype(float)
+
+
+def _spread(natural: Trials, shape: tuple[int, ...]) -> Trials:
+    xp = namespace(natural.successes, natural.failures)
+    return Trials(*(xp.broadcast_to(value, shape) for value in natural.coordinates()))
+
+
+class BetaNegativeBinomial(Integer):
+    """Failures before a given number of further successes."""
+
+    natural: Trials
+    successes: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.natural.shape, np.shape(self.successes))
+
+    @property
+    def top(self) -> Array:
+        _, a, _, r = self._parameters()
+        return np.where(np.asarray(r) == 0, 0.0, np.full(np.shape(a), np.inf))
+
+    def __getitem__(self, rows: Any) -> BetaNegativeBinomial:
+        successes = namespace(self.successes).broadcast_to(self.successes, self.shape)
+        return BetaNegativeBinomial(_spread(self.natural, self.shape)[rows], successes[rows])
+
+    def _parameters(self) -> tuple[Any, Array, Array, Array]:
+        xp, (a, b, r) = floats(self.natural.successes, self.natural.failures, self.successes)
+        why = "successes may never come: none was seen, not even a prior one"
+        check.exists("predictive", (a > 0) | (r == 0), why, IMPROPER)
+        return xp, *xp.broadcast_arrays(a, b, r)
+
+    def mean(self) -> Array:
+        xp, a, b, r = self._parameters()
+        with np.errstate(all="ignore"):
+            return xp.where(r * b == 0, 0.0, xp.where(a > 1, r * b / (a - 1), np.inf))
+
+    def variance(self) -> Array:
+        xp, a, b, r = self._parameters()
+        with np.errstate(all="ignore"):
+            known = r * b / (a - 1) ** 2 * ((a + r - 1) * (a + b - 1) / (a - 2))
+            return xp.where(r * b == 0, 0.0, xp.where(a > 2, known, np.inf))
+
+    def mode(self) -> Array:
+        xp, a, b, r = self._parameters()
+        # The mass grows from f to f + 1 while (r + f)(b + f) > (f + 1)(a + b + r + f).
+        with np.errstate(all="ignore"):
+            last = (r * b - a - b - r) / (a + 1)
+        return xp.maximum(xp.ceil(xp.where(xp.isfinite(last), last, 0.0)), 0.0)
+
+    def log_prob(self, failures: Any) -> Array:
+        xp, a, b, r = self._parameters()
+        _, (f, _) = floats(check.numbers("failures", failures), a)
+        inside = (f >= 0) & (f == xp.floor(f))
+        f = xp.where(inside, f, 0.0)
+        with np.errstate(all="ignore"):
+            # The last trial is a success: r of the r + f orders remain.
+            mass = beta_binomial_log_pmf(r, f, a, b) + xp.log(r / (r + f))
+        return xp.where(inside, xp.where(r == 0, xp.where(f == 0, 0.0, -np.inf), mass), -np.inf)
+
+    @on_host
+    def cdf(self, failures: Any) -> Array:
+        """P(at most f failures) = P(at least r successes in r + f trials)."""
+        _, a, b, r = self._parameters()
+        f = np.floor(np.asarray(check.numbers("failures", failures), dtype=float))
+        a, b, r, f = np.broadcast_arrays(a, b, r, f)
+        if (r != np.round(r)).any():
+            remedy = "its distribution function needs a whole number of successes"
+            raise check.DataError(
+                "successes", None, r[r != np.round(r)][0], "is fractional", remedy
+            )
+        below = np.zeros(r.shape)
+        safe = np.maximum(f, 0.0)
+        for j in range(int(r.max(initial=0))):
+            few = np.minimum(float(j), np.maximum(r - 1, 0))
+            mass = np.exp(beta_binomial_log_pmf(few, r + safe - few, a, b))
+            below = below + np.where(j < r, mass, 0.0)
+        return np.where(f < 0, 0.0, np.clip(1 - below, 0.0, 1.0))
+
+    def sample(self, draws: int, seed: Any) -> Array:
+        xp, a, b, r = self._parameters()
+        source = Draws(draws, seed, a)
+        # A negative binomial is a Poisson of rate Ga(r) · (1 − θ)/θ, and the odds are Ga(b)/Ga(a).
+        odds = source.log_gamma(b) - source.log_gamma(a)
+        rate = xp.exp(odds + source.log_gamma(xp.where(r > 0, r, 1.0)))
+        return source.poisson(xp.where(r > 0, rate, 0.0))

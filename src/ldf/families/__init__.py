@@ -1,0 +1,28 @@
+"""What the primary data are: one file a family."""
+
+from ldf.families.base import Family
+from ldf.families.binomial import Binomial
+from ldf.families.exponential import Exponential
+from ldf.families.gamma import Gamma
+from ldf.families.gaussian import Gaussian, LinearGaussian
+from ldf.families.geometric import Geometric
+from ldf.families.multinomial import Multinomial
+from ldf.families.multivariate_normal import MultivariateNormal
+from ldf.families.negative_binomial import NegativeBinomial
+from ldf.families.normal import Normal
+from ldf.families.poisson import Poisson
+
+__all__ = [
+    "Binomial",
+    "Exponential",
+    "Family",
+    "Gamma",
+    "Gaussian",
+    "Geometric",
+    "LinearGaussian",
+    "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "Poisson",
+]

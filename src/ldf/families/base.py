@@ -1,0 +1,91 @@
+"""What a family of primary data has to say, and what follows once for all of them.
+
+A family says only what is its own: the words for its columns, its statistic T_y, its base measure
+h(y), its predictive in a form free of cancellation, and the plain likelihood's distribution. The
+conjugate prior (a `Statistic` and the distribution of θ it stands for) is shared by all families
+that have it; that is why binomial counts and geometric waits of one unit add.
+
+Posterior, partition function, likelihood and expectations are derived here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ldf import check
+from ldf.distributions import Distribution
+from ldf.special import Array, namespace
+from ldf.statistic import Statistic
+
+
+class Family(eqx.Module):
+    """The known likelihood p(y | θ) of the primary data, with its conjugate prior."""
+
+    natural: ClassVar[type[Statistic]]  # what adds
+    latent: ClassVar[Any]  # the distribution of θ it stands for
+    columns: ClassVar[tuple[str, ...]]  # the words for primary data
+    design: ClassVar[tuple[str, ...]]  # those of them that are known before the data
+
+    @abstractmethod
+    def statistic(self, *args: Any, **columns: Any) -> Any:
+        """T_y of each unit's primary data, validated."""
+
+    @abstractmethod
+    def log_base(self, *args: Any, **columns: Any) -> Array:
+        """log h(y)."""
+
+    @abstractmethod
+    def log_predictive(self, natural: Any, *args: Any, **columns: Any) -> Array:
+        """log p(y) = log h(y) + log Z(λ + T_y) − log Z(λ), of each unit."""
+
+    @abstractmethod
+    def predictive(self, natural: Any, *args: Any, **design: Any) -> Distribution:
+        """The distribution of new primary data when θ ~ π(λ)."""
+
+    @abstractmethod
+    def likelihood(self, theta: Any, *args: Any, **design: Any) -> Distribution:
+        """The distribution of new primary data when θ is known for sure."""
+
+    def posterior(self, natural: Any) -> Any:
+        """The distribution of θ: prior, auxiliary and primary data are all in the sum."""
+        return self.latent(natural)
+
+    def log_partition(self, natural: Any) -> Array:
+        """log Z(λ)."""
+        return self.latent.log_partition(natural)
+
+    def log_likelihood(self, theta: Any, *args: Any, **columns: Any) -> Array:
+        """log p(y | θ) = log h(y) + ⟨T_y, statistic of θ⟩."""
+        statistic = self.statistic(*args, **columns)
+        return self.log_base(*args, **columns) + inner(statistic, self.latent.sufficient(theta))
+
+    def expected(self, natural: Any) -> Any:
+        """E of θ's sufficient statistics under π(λ): the gradient of log Z."""
+        if namespace(*natural.coordinates()) is np:
+            with jax.enable_x64(True):
+                traced = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), natural)
+                return jax.tree.map(np.asarray, self.expected(traced))
+        return jax.grad(lambda at: self.log_partition(at).sum())(natural)
+
+
+def inner(statistic: Statistic, of_theta: Statistic) -> Array:
+    """⟨T, statistic of θ⟩, summed over coordinates."""
+    total: Any = 0.0
+    pairs = zip(statistic.coordinates(), of_theta.coordinates(), strict=True)
+    for (mine, theirs), axes in zip(pairs, statistic.event_axes, strict=True):
+        product = mine * theirs
+        total = total + product.sum(tuple(range(-axes, 0))) if axes else total + product
+    return total
+
+
+def effective(counts: Array, design_effect: Any) -> Array:
+    """Counts as if from simple random sampling: divided by the survey's design effect."""
+    if design_effect is None:
+        return counts
+    return counts / check.positive("design_effect", design_effect)

@@ -1,0 +1,63 @@
+"""Successes out of trials, with a Beta prior: electrified households, positive tests."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.stats
+
+from ldf import check
+from ldf.distributions import Beta, BetaBinomial, KnownCount
+from ldf.families.base import Family, effective
+from ldf.special import Array, beta_binomial_log_pmf, binomial_log_pmf, floats, log_binomial
+from ldf.statistic import Trials
+
+
+class Binomial(Family):
+    """`successes` out of `trials`. One trial a unit is Bernoulli data.
+
+    With `effective=True` counts may be fractional: effective counts of a weighted survey.
+    """
+
+    effective: bool = False
+
+    natural: ClassVar = Trials
+    latent: ClassVar = Beta
+    columns: ClassVar = ("successes", "trials")
+    design: ClassVar = ("trials",)
+    outputs: ClassVar[int] = Trials.outputs
+    prior = staticmethod(Trials.prior)
+    from_unconstrained = staticmethod(Trials.from_unconstrained)
+
+    def _counts(self, successes: Any, trials: Any) -> tuple[Array, Array]:
+        check.same_length(successes=successes, trials=trials)
+        k = check.counts("successes", successes, effective=self.effective)
+        n = check.counts("trials", trials, effective=self.effective)
+        remedy = "successes cannot exceed trials: correct the row, or swap the columns"
+        check.at_most("successes", successes, "trials", n, remedy)
+        return k, n - k
+
+    def statistic(self, successes: Any, trials: Any, design_effect: Any = None) -> Trials:
+        """T_y. A survey's `design_effect` makes its counts effective ones."""
+        k, m = self._counts(successes, trials)
+        return Trials(effective(k, design_effect), effective(m, design_effect))
+
+    def log_base(self, successes: Any, trials: Any) -> Array:
+        return log_binomial(*self._counts(successes, trials))
+
+    def log_predictive(self, natural: Trials, successes: Any, trials: Any) -> Array:
+        k, m = self._counts(successes, trials)
+        return beta_binomial_log_pmf(k, m, natural.successes, natural.failures)
+
+    def predictive(self, natural: Trials, trials: Any) -> BetaBinomial:
+        return BetaBinomial(natural, check.counts("trials", trials))
+
+    def log_likelihood(self, theta: Any, successes: Any, trials: Any) -> Array:
+        k, m = self._counts(successes, trials)
+        return binomial_log_pmf(k, m, theta)
+
+    def likelihood(self, theta: Any, trials: Any) -> KnownCount:
+        _, (p, n) = floats(check.probability("theta", theta), check.counts("trials", trials))
+        peak = np.clip(np.floor((n + 1) * p), 0, n)
+        return KnownCount(scipy.stats.binom, (n, p), peak)

@@ -1,0 +1,160 @@
+"""Measurements with known (co)variance, with a Gaussian prior, in information form.
+
+`Gaussian` is a scalar θ seen through means of n values of known variance, or through estimates
+that bring their own variance (Fay–Herriot). `LinearGaussian` is a vector θ seen through a linear
+map: y ~ N(Aθ + b, Σ), so that T_y = (Aᵀ Σ⁻¹ (y − b), Aᵀ Σ⁻¹ A).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldf import check
+from ldf.distributions import Gaussian as GaussianOfMean
+from ldf.distributions import MultivariateGaussian
+from ldf.families.base import Family
+from ldf.special import HALF_LOG_2PI, Array, floats, namespace
+from ldf.statistic import Potential, VectorPotential, triangle_outputs
+
+
+class Gaussian(Family):
+    """The `mean` of `n` values of known `variance`, or a `mean` with a variance of its own.
+
+    ldf.Gaussian(variance=8.5).statistic(mean=…, n=…)   values of one known variance
+    ldf.Gaussian().statistic(mean=…, variance=…)        estimates, each with its variance
+    """
+
+    variance: float | None = None
+
+    natural: ClassVar = Potential
+    latent: ClassVar = GaussianOfMean
+    columns: ClassVar = ("mean", "n", "variance")
+    design: ClassVar = ("n", "variance")
+    outputs: ClassVar[int] = Potential.outputs
+    prior = staticmethod(Potential.prior)
+    from_unconstrained = staticmethod(Potential.from_unconstrained)
+
+    def __check_init__(self) -> None:
+        if self.variance is not None:
+            check.positive("variance", self.variance)
+
+    def _precision(self, n: Any, variance: Any) -> Array:
+        """Of the mean that was or will be seen; zero where nothing is."""
+        if self.variance is not None:
+            if variance is not None:
+                remedy = "give n, or leave the family's variance out"
+                raise check.DataError("variance", None, None, "is given twice", remedy)
+            return check.counts("n", 1 if n is None else n) / self.variance
+        if variance is None or n is not None:
+            remedy = "use Gaussian(variance=…) with n, or give a variance for each row"
+            raise check.DataError("variance", None, None, "is not given", remedy)
+        return 1 / check.positive("variance", variance)
+
+    def statistic(self, mean: Any, n: Any = None, variance: Any = None) -> Potential:
+        check.same_length(mean=mean, n=n, variance=variance)
+        y = check.numbers("mean", mean)
+        precision = self._precision(n, variance)
+        return Potential(precision * y, precision + 0 * y)
+
+    def log_base(self, mean: Any, n: Any = None, variance: Any = None) -> Array:
+        xp, (y, j) = floats(check.numbers("mean", mean), self._precision(n, variance))
+        some = j > 0
+        log = 0.5 * xp.log(xp.where(some, j, 1.0)) - HALF_LOG_2PI - 0.5 * j * y**2
+        return xp.where(some, log, 0.0)
+
+    def log_predictive(
+        self, natural: Potential, mean: Any, n: Any = None, variance: Any = None
+    ) -> Array:
+        check.same_length(mean=mean, n=n, variance=variance)
+        xp, (y, j) = floats(check.numbers("mean", mean), self._precision(n, variance))
+        some = j > 0
+        spread = 1 / natural.precision + 1 / xp.where(some, j, 1.0)
+        density = GaussianOfMean.of(natural.potential / natural.precision, spread).log_prob(y)
+        return xp.where(some, density, 0.0)
+
+    def predictive(self, natural: Potential, n: Any = None, variance: Any = None) -> GaussianOfMean:
+        """Of the mean of n further values, or of a further estimate with this variance."""
+        precision = check.positive("n", self._precision(n, variance), "ask for one value or more")
+        known = GaussianOfMean(natural)
+        return GaussianOfMean.of(known.mean(), known.variance() + 1 / precision)
+
+    def likelihood(self, theta: Any, n: Any = None, variance: Any = None) -> GaussianOfMean:
+        precision = check.positive("n", self._precision(n, variance), "ask for one value or more")
+        return GaussianOfMean(Potential(check.numbers("theta", theta) * precision, precision))
+
+
+class LinearGaussian(Family):
+    """`values` y ~ N(Aθ + b, Σ) with known A, b and Σ; Σ may come with each row instead."""
+
+    map: Array  # A: values × components
+    offset: Array  # b
+    covariance: Array | None = None  # Σ
+
+    natural: ClassVar = VectorPotential
+    latent: ClassVar = MultivariateGaussian
+    columns: ClassVar = ("values", "covariance")
+    design: ClassVar = ("covariance",)
+    prior = staticmethod(VectorPotential.prior)
+    from_unconstrained = staticmethod(VectorPotential.from_unconstrained)
+
+    def __check_init__(self) -> None:
+        matrix, offset = check.numbers("map", self.map), check.numbers("offset", self.offset)
+        if np.ndim(matrix) != 2 or np.shape(offset) != np.shape(matrix)[:1]:
+            problem = f"has shape {np.shape(matrix)} and offset {np.shape(offset)}"
+            remedy = "give a matrix with a row a value, and an offset a value"
+            raise check.DataError("map", None, None, problem, remedy)
+        if self.covariance is not None:
+            check.positive_definite("covariance", self.covariance)
+
+    @property
+    def outputs(self) -> int:
+        return triangle_outputs(np.shape(self.map)[1])
+
+    def _noise(self, covariance: Any) -> Array:
+        if (covariance is None) == (self.covariance is None):
+            remedy = "give one covariance: the family's, or one a row"
+            raise check.DataError("covariance", None, None, "is given twice or not at all", remedy)
+        if covariance is None:
+            return namespace(self.covariance).asarray(self.covariance)
+        return check.positive_definite("covariance", covariance)
+
+    def _values(self, values: Any) -> Array:
+        y = check.numbers("values", values)
+        if np.shape(y)[-1:] != np.shape(self.offset):
+            problem = f"has shape {np.shape(y)}"
+            remedy = f"give {np.shape(self.offset)[0]} columns, as the map has rows"
+            raise check.DataError("values", None, None, problem, remedy)
+        return y - self.offset
+
+    def statistic(self, values: Any, covariance: Any = None) -> VectorPotential:
+        off, noise = self._values(values), self._noise(covariance)
+        xp = namespace(off, noise)
+        weight = xp.linalg.solve(noise, xp.asarray(self.map)).swapaxes(-1, -2)  # Aᵀ Σ⁻¹
+        precision = weight @ xp.asarray(self.map)
+        shape = (*off.shape[:-1], *precision.shape[-2:])
+        return VectorPotential((weight @ off[..., None])[..., 0], xp.broadcast_to(precision, shape))
+
+    def log_base(self, values: Any, covariance: Any = None) -> Array:
+        off, noise = self._values(values), self._noise(covariance)
+        return MultivariateGaussian.of(0 * off, noise).log_prob(off)
+
+    def log_predictive(
+        self, natural: VectorPotential, values: Any, covariance: Any = None
+    ) -> Array:
+        return self.predictive(natural, covariance).log_prob(check.numbers("values", values))
+
+    def predictive(self, natural: VectorPotential, covariance: Any = None) -> MultivariateGaussian:
+        known, noise = MultivariateGaussian(natural), self._noise(covariance)
+        xp = namespace(noise, *natural.coordinates())
+        matrix = xp.asarray(self.map)
+        mean = (matrix @ known.mean()[..., None])[..., 0] + self.offset
+        return MultivariateGaussian.of(mean, matrix @ known.covariance() @ matrix.T + noise)
+
+    def likelihood(self, theta: Any, covariance: Any = None) -> MultivariateGaussian:
+        noise = self._noise(covariance)
+        theta = check.numbers("theta", theta)
+        xp = namespace(noise, theta)
+        mean = (xp.asarray(self.map) @ theta[..., None])[..., 0] + self.offset
+        return MultivariateGaussian.of(mean, noise)

@@ -1,0 +1,67 @@
+"""A count with exposure, with a Gamma prior: homicides among so many people."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.stats
+
+from ldf import check
+from ldf.distributions import Gamma, GammaPoisson, KnownCount
+from ldf.families.base import Family, effective
+from ldf.special import Array, floats, gamma_poisson_log_pmf, log_gamma, poisson_log_pmf
+from ldf.statistic import Arrivals
+
+
+class Poisson(Family):
+    """`count` in `exposure`; θ is the rate per unit of exposure, so T_y = [count; exposure].
+
+    With `effective=True` counts may be fractional: effective counts of a weighted survey.
+    """
+
+    effective: bool = False
+
+    natural: ClassVar = Arrivals
+    latent: ClassVar = Gamma
+    columns: ClassVar = ("count", "exposure")
+    design: ClassVar = ("exposure",)
+    outputs: ClassVar[int] = Arrivals.outputs
+    prior = staticmethod(Arrivals.prior)
+    from_unconstrained = staticmethod(Arrivals.from_unconstrained)
+
+    def _counts(self, count: Any, exposure: Any) -> tuple[Array, Array]:
+        check.same_length(count=count, exposure=exposure)
+        y = check.counts("count", count, effective=self.effective)
+        n = check.nonnegative("exposure", exposure, "exposure is zero or more: correct the row")
+        if not check.is_traced(y, n):
+            most = np.where(np.asarray(n) > 0, np.inf, 0.0)
+            remedy = "a count needs exposure: correct the row"
+            check.at_most("count", count, "what no exposure allows", most, remedy)
+        return y, n
+
+    def statistic(self, count: Any, exposure: Any = 1.0, design_effect: Any = None) -> Arrivals:
+        """T_y. A survey's `design_effect` makes its counts effective ones."""
+        y, n = self._counts(count, exposure)
+        y, n = np.broadcast_arrays(y, n) if not check.is_traced(y, n) else (y, n)
+        return Arrivals(effective(y, design_effect), effective(n, design_effect))
+
+    def log_base(self, count: Any, exposure: Any = 1.0) -> Array:
+        xp, (y, n) = floats(*self._counts(count, exposure))
+        return y * xp.log(xp.where(y > 0, n, 1.0)) - log_gamma(y + 1)
+
+    def log_predictive(self, natural: Arrivals, count: Any, exposure: Any = 1.0) -> Array:
+        y, n = self._counts(count, exposure)
+        return gamma_poisson_log_pmf(y, n, natural.count, natural.exposure)
+
+    def predictive(self, natural: Arrivals, exposure: Any = 1.0) -> GammaPoisson:
+        return GammaPoisson(natural, check.nonnegative("exposure", exposure))
+
+    def log_likelihood(self, theta: Any, count: Any, exposure: Any = 1.0) -> Array:
+        y, n = self._counts(count, exposure)
+        return poisson_log_pmf(y, n * theta)
+
+    def likelihood(self, theta: Any, exposure: Any = 1.0) -> KnownCount:
+        rate = check.nonnegative("theta", theta)
+        mean = rate * check.nonnegative("exposure", exposure)
+        return KnownCount(scipy.stats.poisson, (mean,), np.floor(mean))
