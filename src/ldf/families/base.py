@@ -11,6 +11,7 @@ Posterior, partition function, likelihood and expectations are derived here.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -71,7 +72,12 @@ class Family(eqx.Module):
             with jax.enable_x64(True):
                 traced = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), natural)
                 return jax.tree.map(np.asarray, self.expected(traced))
-        return jax.grad(lambda at: self.log_partition(at).sum())(natural)
+        return _expected(self.latent, natural)
+
+
+@partial(jax.jit, static_argnums=0)
+def _expected(latent: Any, natural: Any) -> Any:
+    return jax.grad(lambda at: latent.log_partition(at).sum())(natural)
 
 
 def inner(statistic: Statistic, of_theta: Statistic) -> Array:
@@ -79,7 +85,9 @@ def inner(statistic: Statistic, of_theta: Statistic) -> Array:
     total: Any = 0.0
     pairs = zip(statistic.coordinates(), of_theta.coordinates(), strict=True)
     for (mine, theirs), axes in zip(pairs, statistic.event_axes, strict=True):
-        product = mine * theirs
+        # What was not observed says nothing, even of a θ that would have forbidden it.
+        xp = namespace(mine, theirs)
+        product = mine * xp.where(mine == 0, 0.0, theirs)
         total = total + product.sum(tuple(range(-axes, 0))) if axes else total + product
     return total
 

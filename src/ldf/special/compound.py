@@ -85,10 +85,16 @@ def _log_ratio(xp: Any, v: Array, otherwise: Array) -> tuple[Array, Array, Array
     return near, square * polynomial(odd, square), xp.log(xp.where(near, 1.0, otherwise))
 
 
-def _pseudo_cell(xp: Any, observed: Array, excess: Array, expected: Array) -> tuple[Array, Array]:
-    """O log(O/E) − (O − E), and log(O/E), for O > 0 and an accurate excess O − E."""
-    v = excess / (observed + expected)
-    near, tail, log = _log_ratio(xp, v, observed / expected)
+def _pseudo_cell(
+    xp: Any, observed: Array, excess: Array, row: Array, share: Any
+) -> tuple[Array, Array]:
+    """O log(O/E) − (O − E), and log(O/E), for O > 0, E = row · share and an accurate excess O − E.
+
+    The ratio is taken by the row first: for rows that hold nothing else it is then the same to the
+    last bit, and sums over such rows stay exact.
+    """
+    v = excess / (observed + row * share)
+    near, tail, log = _log_ratio(xp, v, observed / row / share)
     log_ratio = xp.where(near, 2 * v * (1 + tail), log)
     return xp.where(near, v * (excess + 2 * observed * tail), observed * log - excess), log_ratio
 
@@ -128,7 +134,7 @@ def deviance(observed: Any, excess: Any, expected: Any) -> Array:
     """O log(O/E) − (O − E) for O, E > 0 and an excess O − E that the caller knows accurately."""
     xp, arrays = floats(observed, excess, expected)
     with np.errstate(all="ignore"):
-        return _pseudo_cell(xp, *arrays)[0]
+        return _pseudo_cell(xp, *arrays, 1.0)[0]
 
 
 # --- rows of the table --------------------------------------------------------------------------
@@ -147,7 +153,7 @@ def _row_mass(
     moves = _moves(xp, a)
     up = a + moves
     both = up + k
-    pseudo_cell, _ = _pseudo_cell(xp, up, excess, both * pseudo)
+    pseudo_cell, _ = _pseudo_cell(xp, up, excess, both, pseudo)
     count_cell, half = _count_cell(xp, k, -excess, both * observed)
     steps = [(a + j) / (a + k + j) * lift for j, lift in enumerate(lifts)]
     steps[0] = xp.where(k == 0, 1.0, a / (a + k)) * lifts[0]
@@ -163,8 +169,8 @@ def _row_slopes(
     moves = _moves(xp, a)
     up = a + moves
     both = up + k
-    cell, log_ratio = _pseudo_cell(xp, up, excess, both * pseudo)
-    remainder = _digamma_above(both) - _digamma_above(up)
+    cell, log_ratio = _pseudo_cell(xp, up, excess, both, pseudo)
+    remainder = _digamma_rise(up, k)
     steps = [k / ((a + j) * (a + k + j)) for j in range(precision_of(a).floor)]
     scaled = [xp.where(k == 0, 0.0, k / (a + k)), *(a * step for step in steps[1:])]
     some = moves > 0
@@ -173,9 +179,9 @@ def _row_slopes(
     return slope, along, moves
 
 
-def _digamma_above(z: Array) -> Array:
-    """ψ(z) − log z."""
-    return binet_above(z, 1) - 0.5 / z
+def _digamma_rise(z: Array, n: Array) -> Array:
+    """ψ(z + n) − ψ(z) less log((z + n)/z), with no cancellation of its leading term."""
+    return binet_above(z + n, 1) - binet_above(z, 1) + 0.5 * n / (z * (z + n))
 
 
 def _trigamma_drop(xp: Any, z: Array, n: Array) -> Array:
@@ -226,7 +232,7 @@ def _total_slope(xp: Any, total: Array, n: Array, moves: Array, most: int) -> Ar
     """ψ(A) − ψ(A+n) + log((A+n)/A) after A was moved up by `moves`, at most `most`."""
     up = total + moves
     steps = [xp.where(moves > j, n / ((total + j) * (total + j + n)), 0.0) for j in range(most)]
-    return _digamma_above(up) - _digamma_above(up + n) - reduce(add, steps)
+    return -_digamma_rise(up, n) - reduce(add, steps)
 
 
 def _beta_binomial_slopes(k: Array, m: Array, a: Array, b: Array) -> tuple[Array, Array]:
@@ -310,7 +316,7 @@ def _dirichlet_mass(k: Array, a: Array) -> Array:
     with np.errstate(all="ignore"):
         moves, total, n, excess, pseudo, observed = _dirichlet_table(xp, k, a)
         # Classes are moved up one after the other; each finds the total the former ones left.
-        before = a.sum(-1)[..., None] + xp.cumsum(moves, -1) - moves
+        before = a.sum(-1)[..., None] + (xp.cumsum(moves, -1) - moves)
         lifts = _lifts(before, n[..., None], precision_of(a).floor)
         mass = (
             _row_mass(xp, a, k, excess, pseudo, observed, lifts).sum(-1)
@@ -341,7 +347,9 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     _, da = tangents
     along, slope = _dm_slopes(*primals)
     grown = da.sum(-1) / a.sum(-1)
-    return _dm(*primals), along * grown + (slope * (da - a * grown[..., None])).sum(-1)
+    # What is left of da sums to zero, so the slopes may be taken from their mean: fewer digits lost.
+    centred = slope - ((a * slope).sum(-1) / a.sum(-1))[..., None]
+    return _dm(*primals), along * grown + (centred * (da - a * grown[..., None])).sum(-1)
 
 
 @_dm_slopes.defjvp
@@ -379,7 +387,7 @@ def _gamma_poisson_mass(y: Array, n: Array, a: Array, b: Array) -> Array:
         excess, pseudo, observed = _gamma_poisson_table(xp, y, n, a, b)
         lifts = [(b + n) / b] * precision_of(a).floor
         mass = _row_mass(xp, a, y, excess, pseudo, observed, lifts)
-        return xp.where(n == 0, xp.where(y == 0, 0.0, -np.inf), mass)
+        return xp.where(n == 0, xp.where(y == 0, 0.0 * n, -np.inf), mass)
 
 
 def _gamma_poisson_slopes(y: Array, n: Array, a: Array, b: Array) -> tuple[Array, Array]:

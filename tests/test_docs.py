@@ -1,0 +1,169 @@
+"""What the pages show is what the code does.
+
+Every Python block of the README and of docs/ runs, in order, one namespace a page; where a text
+block follows, the Python block prints exactly that. A block with a title is a file, or a change to
+one: those of the page on adding a family are made to a copy of the project, where the laws must
+hold for the new family.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+ADDING = ROOT / "docs" / "adding-a-family.md"
+
+FENCE = re.compile(
+    r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$'
+    r"(?:\n+```(?:text|output)\n(?P<output>.*?)^```$)?",
+    re.DOTALL | re.MULTILINE,
+)
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+LARGEST_PICTURE = 150_000
+
+
+class Block(NamedTuple):
+    language: str
+    title: str | None
+    body: str
+    output: str | None
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            *found.group("language", "title", "body", "output"), text[: found.start()].count("\n")
+        )
+        for found in FENCE.finditer(text)
+    ]
+
+
+def examples_of(page: Path) -> list[Block]:
+    return [b for b in blocks_of(page) if b.language == "python" and b.title is None]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if examples_of(page) and page != ADDING], ids=name_of
+)
+def test_every_example_runs_and_prints_what_is_shown(page: Path) -> None:
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in examples_of(page):
+        printed = io.StringIO()
+        # The blank lines make the line numbers of a traceback those of the page.
+        code = compile("\n" * (block.line + 1) + block.body, str(page), "exec")
+        with contextlib.redirect_stdout(printed):
+            exec(code, names)
+        assert printed.getvalue() == (block.output or ""), f"{page}, line {block.line + 1}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_and_pictures_exist(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        path = page.parent / target
+        assert path.exists(), f"{page} links to {target}"
+        assert path.suffix not in {".svg", ".png"} or path.stat().st_size < LARGEST_PICTURE
+
+
+# --- adding a family ----------------------------------------------------------------------------
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*.py")
+    }
+
+
+def change(text: str, lines: list[str]) -> str:
+    """Insert the lines that begin with + beside those that are there already."""
+    assert {line[:1] for line in lines} <= {" ", "+"}, "a change on this page only adds lines"
+    before = "".join(f"{line[1:]}\n" for line in lines if line[0] == " ")
+    after = "".join(f"{line[1:]}\n" for line in lines)
+    assert f"\n{text}".count(f"\n{before}") == 1, f"{before!r} must be there exactly once"
+    return f"\n{text}".replace(f"\n{before}", f"\n{after}")[1:]
+
+
+def make_changes(page: Path, folder: Path) -> None:
+    for block in blocks_of(page):
+        if block.title is not None:
+            path = folder / block.title
+            if block.language == "diff":
+                text = change(path.read_text(encoding="utf-8"), block.body.splitlines())
+            else:
+                assert not path.exists(), f"{block.title} is there already"
+                text = block.body
+            path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def with_weibull(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, with the page's changes made."""
+    folder = tmp_path_factory.mktemp("adding") / "project"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=ignore)
+    shutil.copytree(ROOT / "tests", folder / "tests", ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    make_changes(ADDING, folder)
+    return folder
+
+
+def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder / "src"), "JAX_PLATFORMS": "cpu"}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_adding_a_family_touches_three_files(with_weibull: Path) -> None:
+    after = contents(with_weibull)
+    before = {
+        f"{part}/{path}": text
+        for part in ("src", "tests")
+        for path, text in contents(ROOT / part).items()
+    }
+    assert {path for path in after if after[path] != before.get(path)} == {
+        "src/ldf/families/weibull.py",
+        "src/ldf/families/__init__.py",
+        "tests/cases.py",
+    }
+    assert before.keys() - after.keys() == set()
+
+
+def test_an_added_family_obeys_the_laws(with_weibull: Path) -> None:
+    options = ("-q", "-p", "no:cacheprovider", "-k", "Weibull")
+    ran = run_in(with_weibull, "-m", "pytest", "tests/test_laws.py", *options)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    passed = re.search(r"(\d+) passed", ran.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= 10
+
+
+def test_an_added_family_gives_what_the_page_shows(with_weibull: Path) -> None:
+    (example,) = examples_of(ADDING)
+    ran = run_in(with_weibull, "-c", example.body)
+    assert ran.stderr == ""
+    assert ran.stdout == example.output
