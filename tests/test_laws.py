@@ -55,9 +55,7 @@ def test_the_predictive_equals_scipys(case: Case, data: Any) -> None:
     assert case.family.log_predictive(natural, **seen) == pytest.approx(
         expected, rel=1e-9, abs=1e-9
     )
-    design = {name: seen[name] for name in case.family.design if name in seen}
-    if isinstance(case.family, ldf.Multinomial):
-        design = {"trials": value.sum()}
+    design = case.family.design_of(**seen)
     mine = case.family.predictive(natural, **design)
     assert mine.log_prob(value) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
@@ -100,9 +98,7 @@ def test_the_likelihood_is_an_exponential_family(case: Case, data: Any) -> None:
     expected = case.family.log_base(**seen) + linear
     log_likelihood = case.family.log_likelihood(theta, **seen)
     assert log_likelihood == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    design = {name: seen[name] for name in case.family.design if name in seen}
-    if isinstance(case.family, ldf.Multinomial):
-        design = {"trials": seen["counts"].sum()}
+    design = case.family.design_of(**seen)
     plain = case.family.likelihood(theta, **design).log_prob(seen[case.family.columns[0]])
     assert log_likelihood == pytest.approx(plain, rel=1e-8, abs=1e-8)
 

@@ -7,9 +7,10 @@ Arrays that are being traced by JAX have no values yet and pass unchecked.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -23,7 +24,7 @@ class DataError(ValueError):
         self.column, self.row, self.value = column, row, value
         self.problem, self.remedy = problem, remedy
         where = f"column '{column}'" + ("" if row is None else f", row {row!r}")
-        what = "" if value is None else f": {_shown(value)}"
+        what = "" if value is None or problem == "is missing" else f": {shown(value)}"
         super().__init__(f"{where}{what} {problem}; {remedy}.")
 
 
@@ -31,9 +32,12 @@ class DoesNotExist(ValueError):
     """A quantity that an improper or heavy-tailed distribution does not have."""
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as a person would write it, on one line."""
     if isinstance(value, np.ndarray):
-        return np.array2string(value, threshold=9, separator=", ")
+        return repr(value.tolist())
+    if isinstance(value, np.floating):
+        value = float(str(value))  # 0.1 of float32 is 0.1
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -45,45 +49,83 @@ def is_traced(*values: Any) -> bool:
     return any(isinstance(value, Tracer) for value in values)
 
 
-def numbers(column: str, values: Any, *, finite: bool = True) -> Array:
-    """The values as an array of floats: NumPy's, or JAX's if they are a JAX array."""
+# --- numbers ------------------------------------------------------------------------------------
+
+NO_PRIMARY = "leave the row out, or give a row without primary data zero trials or zero exposure"
+A_NUMBER = "give a number"
+
+
+def numbers(column: str, values: Any, *, missing: str = A_NUMBER, infinite: bool = False) -> Array:
+    """The values as an array of floats: NumPy's, or JAX's if they are a JAX array.
+
+    `missing` is the remedy for a missing value; infinities pass only if `infinite`.
+    """
     if is_traced(values):
         return values
-    raw = values
-    if not isinstance(values, jax.Array):
-        try:
-            values = np.asarray(values)
-            if values.dtype.kind not in "biuf":
-                values = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            _complain_of_text(column, raw)
-        if values.dtype.kind in "biu":
-            values = values.astype(float)
-    if finite:
-        _all(column, raw, np.isnan(values), "is missing", MISSING)
-        _all(column, raw, np.isinf(values), "is infinite", "give a finite number")
-    return values
+    if isinstance(values, jax.Array):
+        array = values if jnp.issubdtype(values.dtype, jnp.floating) else values.astype(float)
+    else:
+        array = _host_numbers(column, values, missing)
+    host = np.asarray(array)
+    refuse(column, values, np.isnan(host), "is missing", missing)
+    if not infinite:
+        refuse(column, values, np.isinf(host), "is infinite", "give a finite number")
+    return array
 
 
-MISSING = "leave the row out, or give a row without primary data zero trials or zero exposure"
-
-
-def _complain_of_text(column: str, values: Any) -> None:
+def _host_numbers(column: str, values: Any, missing: str) -> np.ndarray:
+    if isinstance(values, np.ma.MaskedArray):
+        refuse(column, values.data, np.ma.getmaskarray(values), "is missing", missing)
     try:
-        flat = list(np.asarray(values, dtype=object).reshape(-1))
+        array = np.asarray(values)
     except ValueError:
-        flat = []
-    for position, value in enumerate(flat):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            row = _label(values, (position,))
-            problem, remedy = "is not a number", "turn the column into numbers first"
-            if value is None or value is getattr(value, "NA", ()):
-                problem, remedy = "is missing", MISSING
-            raise DataError(column, row, value, problem, remedy) from None
-    shapes = "rows of unequal length" if flat == [] else "not numbers"
-    raise DataError(column, None, None, f"holds {shapes}", "give an array of numbers") from None
+        _refuse_ragged(column)
+    if array.dtype.kind in "US":  # one text among numbers makes texts of all: look again
+        array = np.asarray(values, dtype=object)
+    if array.dtype.kind in "biu":
+        return array.astype(float)
+    if array.dtype.kind == "f":
+        return array
+    if array.dtype.kind == "O":
+        entries = np.empty(array.size)
+        for position, value in enumerate(array.reshape(-1)):
+            entries[position] = _entry(column, values, array, position, value, missing)
+        return entries.reshape(array.shape)
+    kinds = {"m": "is a duration", "M": "is a date", "c": "is a complex number"}
+    problem = kinds.get(array.dtype.kind, "is not a number")
+    refuse(column, values, np.ones(array.shape, bool), problem, TURN)
+    return array.astype(float)  # no rows at all
+
+
+TURN = "turn the column into numbers first"
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+
+
+def _entry(
+    column: str, values: Any, array: np.ndarray, position: int, value: Any, missing: str
+) -> float:
+    at = tuple(int(i) for i in np.unravel_index(position, array.shape)) if array.ndim else ()
+    if type(value).__name__ in _MISSING_TYPES:
+        raise DataError(column, _label(values, at), value, "is missing", missing)
+    if isinstance(value, list | tuple | np.ndarray):
+        _refuse_ragged(column)
+    if isinstance(value, str | bytes):
+        raise DataError(column, _label(values, at), value, "is text, not a number", TURN)
+    if isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
+        return float(value)
+    try:  # decimals and fractions
+        return float(value) if hasattr(value, "as_integer_ratio") else _refuse_entry()
+    except (TypeError, ValueError):
+        raise DataError(column, _label(values, at), value, "is not a number", TURN) from None
+
+
+def _refuse_entry() -> NoReturn:
+    raise TypeError
+
+
+def _refuse_ragged(column: str) -> NoReturn:
+    remedy = "give every row as many values"
+    raise DataError(column, None, None, "holds rows of unequal length", remedy) from None
 
 
 def _label(values: Any, position: tuple[int, ...]) -> Any:
@@ -91,15 +133,17 @@ def _label(values: Any, position: tuple[int, ...]) -> Any:
     if not position:
         return None
     index = getattr(values, "index", None)
-    if index is not None and not callable(index):
-        label = index[position[0]]
-        return label.item() if hasattr(label, "item") else label
-    return int(position[0])
+    if index is None or callable(index):
+        return position[0]
+    label = index[position[0]]
+    if isinstance(label, tuple):
+        return tuple(part.item() if hasattr(part, "item") else part for part in label)
+    return label.item() if hasattr(label, "item") else label
 
 
-def _all(
+def refuse(
     column: str,
-    raw: Any,
+    values: Any,
     wrong: Any,
     problem: str | Callable[[tuple[int, ...]], str],
     remedy: str,
@@ -110,37 +154,66 @@ def _all(
     wrong = np.asarray(wrong)
     if not wrong.any():
         return
-    position = tuple(int(i) for i in np.argwhere(wrong)[0])
-    values = np.asarray(raw, dtype=object) if not hasattr(raw, "dtype") else np.asarray(raw)
-    values = np.broadcast_to(values, np.broadcast_shapes(values.shape, wrong.shape))
-    value = values[position]
-    text = problem(position) if callable(problem) else problem
-    raise DataError(column, _label(raw, position), value, text, remedy)
+    at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
+    array = np.asarray(values)
+    value = np.broadcast_to(array, np.broadcast_shapes(array.shape, wrong.shape))[at]
+    text = problem(at) if callable(problem) else problem
+    raise DataError(column, _label(values, at), value, text, remedy)
 
 
 def nonnegative(
-    column: str, values: Any, remedy: str = "give a number that is zero or more"
+    column: str,
+    values: Any,
+    remedy: str = "give a number that is zero or more",
+    *,
+    missing: str = A_NUMBER,
+    infinite: bool = False,
 ) -> Array:
-    array = numbers(column, values)
+    array = numbers(column, values, missing=missing, infinite=infinite)
     if not is_traced(array):
-        _all(column, values, np.asarray(array) < 0, "is negative", remedy)
+        refuse(column, values, np.asarray(array) < 0, "is negative", remedy)
     return array
 
 
-def positive(column: str, values: Any, remedy: str = "give a number above zero") -> Array:
-    array = nonnegative(column, values)
+def positive(
+    column: str,
+    values: Any,
+    remedy: str = "give a number above zero",
+    *,
+    missing: str = A_NUMBER,
+    infinite: bool = False,
+) -> Array:
+    array = nonnegative(column, values, remedy, missing=missing, infinite=infinite)
     if not is_traced(array):
-        _all(column, values, np.asarray(array) == 0, "is zero", remedy)
+        refuse(column, values, np.asarray(array) == 0, "is zero", remedy)
     return array
 
 
-def counts(column: str, values: Any, *, effective: bool = False) -> Array:
-    """Whole numbers, zero or more; fractions only if declared as effective counts."""
-    array = nonnegative(column, values, "a count is zero or more: correct the row")
-    if not effective and not is_traced(array):
+def counts(
+    column: str,
+    values: Any,
+    *,
+    fractions: bool = False,
+    declare: str = "",
+    missing: str = NO_PRIMARY,
+) -> Array:
+    """Whole numbers, zero or more. `declare` says how fractions could be declared, if they can."""
+    remedy = "a count is zero or more: correct the row"
+    array = nonnegative(column, values, remedy, missing=missing)
+    if not fractions and not is_traced(array):
         host = np.asarray(array)
-        remedy = "round it, or declare survey-weighted counts with design_effect= or effective=True"
-        _all(column, values, host != np.round(host), "is not a whole number", remedy)
+        remedy = "correct the row or round it"
+        if declare:
+            remedy = f"round it, or declare effective counts by {declare}"
+        refuse(column, values, host != np.round(host), "is not a whole number", remedy)
+    return array
+
+
+def probability(column: str, values: Any) -> Array:
+    remedy = "a probability lies between 0 and 1"
+    array = nonnegative(column, values, remedy)
+    if not is_traced(array):
+        refuse(column, values, np.asarray(array) > 1, "is above 1", remedy)
     return array
 
 
@@ -150,18 +223,59 @@ def at_most(column: str, values: Any, other: str, limit: Any, remedy: str) -> No
     top = np.asarray(limit, dtype=float)
     wrong = np.asarray(values, dtype=float) > top
     top = np.broadcast_to(top, wrong.shape)
-    _all(column, values, wrong, lambda at: f"is more than '{other}', {_shown(top[at])}", remedy)
+    refuse(column, values, wrong, lambda at: f"is more than '{other}', {shown(top[at])}", remedy)
+
+
+def needs(column: str, values: Any, other: str, amounts: Any) -> None:
+    """What is above zero needs some of the other column."""
+    if not is_traced(values, amounts):
+        wrong = (np.asarray(values) > 0) & (np.asarray(amounts) == 0)
+        remedy = f"a row whose '{other}' is zero holds nothing: correct it"
+        refuse(column, values, wrong, f"has no '{other}'", remedy)
+
+
+# --- several columns ----------------------------------------------------------------------------
 
 
 def same_length(**columns: Any) -> None:
-    """All columns describe the same units: lengths agree, or are one number for all."""
-    lengths = {name: np.shape(value)[0] for name, value in columns.items() if np.ndim(value) > 0}
-    if len(set(lengths.values())) > 1:
-        (first, a), (second, b) = next(
-            (x, y) for x in lengths.items() for y in lengths.items() if x[1] != y[1]
-        )
-        problem = f"has {b} rows but column '{first}' has {a}"
-        raise DataError(second, None, None, problem, "give every column one value a unit")
+    """All columns describe the same units, in the same order; a single number serves all."""
+    given = {name: value for name, value in columns.items() if np.ndim(value) > 0}
+    for (first, one), (second, other) in zip(given.items(), list(given.items())[1:], strict=False):
+        if np.ndim(one) != np.ndim(other):
+            problem = f"is a table of {np.ndim(other)} axes but column '{first}' of {np.ndim(one)}"
+            raise DataError(second, None, None, problem, "give every column one value a unit")
+        if np.shape(one) != np.shape(other):
+            problem = f"has {_rows(other)} but column '{first}' has {_rows(one)}"
+            raise DataError(second, None, None, problem, "give every column one value a unit")
+        labels: Any = getattr(one, "index", None)
+        others: Any = getattr(other, "index", None)
+        if hasattr(labels, "equals") and hasattr(others, "equals") and not labels.equals(others):
+            problem = f"is indexed otherwise than column '{first}'"
+            raise DataError(second, None, None, problem, "take both from one frame, or align them")
+
+
+def _rows(values: Any) -> str:
+    shape = np.shape(values)
+    return f"{shape[0]} rows" if len(shape) == 1 else " × ".join(map(str, shape)) + " values"
+
+
+def fits(column: str, values: Any, shape: tuple[int, ...]) -> None:
+    """The column goes with units of that shape: as many, or one for all."""
+    try:
+        np.broadcast_shapes(np.shape(values), shape)
+    except ValueError:
+        problem = f"has {_rows(values)} but there are {' × '.join(map(str, shape))} units"
+        remedy = "give one value a unit, or one for all"
+        raise DataError(column, None, None, problem, remedy) from None
+
+
+def last_axis(column: str, values: Any, size: int | None, what: str) -> None:
+    """Each row holds so many values."""
+    own = np.shape(values)[-1] if np.ndim(values) else None
+    if own is None or own == 0 or (size is not None and own != size):
+        found = "is a single number" if own is None else f"has {own} {what}"
+        wanted = f"one or more {what}" if size is None else f"{size} {what}"
+        raise DataError(column, None, None, found, f"give {wanted} a row")
 
 
 def one_of(column: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -174,42 +288,46 @@ def simplex(column: str, values: Any) -> Array:
     """Probabilities along the last axis that sum to one."""
     array = nonnegative(column, values, "a probability is zero or more")
     if not is_traced(array):
-        total = np.asarray(array).sum(-1)
-        eps = 100 * np.finfo(np.asarray(array).dtype).eps * np.shape(array)[-1]
-        wrong = np.abs(total - 1) > max(eps, 1e-9)
-        _all(column, values, wrong, "does not sum to one", "divide it by its sum")
+        last_axis(column, array, None, "classes")
+        host = np.asarray(array)
+        slack = max(100 * np.finfo(host.dtype).eps * host.shape[-1], 1e-9)
+        wrong = np.abs(host.sum(-1) - 1) > slack
+        _refuse_block(column, values, host, wrong, "does not sum to one", "divide it by its sum")
     return array
 
 
-def probability(column: str, values: Any) -> Array:
-    array = nonnegative(column, values, "a probability lies between 0 and 1")
-    at_most(column, array, "the largest probability", 1.0, "a probability lies between 0 and 1")
-    return array
-
-
-def positive_definite(column: str, values: Any) -> Array:
+def positive_definite(column: str, values: Any, size: int | None = None) -> Array:
     """Symmetric matrices on the last two axes with positive eigenvalues."""
     array = numbers(column, values)
     if is_traced(array):
         return array
     host = np.asarray(array)
-    if host.ndim < 2 or host.shape[-1] != host.shape[-2]:
-        raise DataError(column, None, None, f"has shape {host.shape}", "give a square matrix")
+    wanted = "give a square matrix" if size is None else f"give a {size} × {size} matrix"
+    square = host.ndim >= 2 and host.shape[-1] == host.shape[-2]
+    if not square or (size is not None and host.shape[-1] != size):
+        found = " × ".join(map(str, host.shape[-2:])) or "a single number"
+        raise DataError(column, None, None, f"is {found}", wanted)
     scale = np.abs(host).max(axis=(-1, -2), initial=0)
     skew = np.abs(host - np.swapaxes(host, -1, -2)).max(axis=(-1, -2), initial=0)
-    _matrix(column, host, skew > 1e-6 * scale, "is not symmetric", "give a symmetric matrix")
+    wrong = skew > 1e-6 * scale
+    _refuse_block(column, values, host, wrong, "is not symmetric", "give a symmetric matrix")
+    remedy = "give a covariance whose eigenvalues are all above zero"
     least = np.linalg.eigvalsh(host).min(-1)
-    remedy = "give a covariance or precision whose eigenvalues are all above zero"
-    _matrix(column, host, least <= 0, "is not positive definite", remedy)
+    _refuse_block(column, values, host, least <= 0, "is not positive definite", remedy)
     return array
 
 
-def _matrix(
-    column: str, matrices: np.ndarray, wrong: np.ndarray, problem: str, remedy: str
+def _refuse_block(
+    column: str, values: Any, host: np.ndarray, wrong: Any, problem: str, remedy: str
 ) -> None:
-    if np.any(wrong):
-        at = tuple(int(i) for i in np.argwhere(np.atleast_1d(wrong))[0]) if np.ndim(wrong) else ()
-        raise DataError(column, at[0] if at else None, matrices[at], problem, remedy)
+    """Raise for the first vector or matrix that is wrong, showing all of it."""
+    wrong = np.asarray(wrong)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
+        raise DataError(column, _label(values, at), host[at], problem, remedy)
+
+
+# --- quantities ---------------------------------------------------------------------------------
 
 
 def exists(quantity: str, where: Any, why: str, remedy: str) -> None:

@@ -63,6 +63,14 @@ class Statistic(eqx.Module):
             raise TypeError(
                 f"{mine} and {theirs} do not add: only statistics of one conjugate prior do"
             )
+        for one, two in zip(self.coordinates(), other.coordinates(), strict=True):
+            try:
+                np.broadcast_shapes(np.shape(one), np.shape(two))
+            except ValueError:
+                raise ValueError(
+                    f"statistics of shape {np.shape(one)} and {np.shape(two)} do not add: "
+                    "give both as many units, and as many classes or components"
+                ) from None
         pairs = zip(self.coordinates(), other.coordinates(), strict=True)
         return type(self)(*(mine + theirs for mine, theirs in pairs))
 
@@ -72,8 +80,8 @@ class Statistic(eqx.Module):
         """Each unit's statistic counted `weight` times: a number, or one a unit."""
         if isinstance(weight, Statistic):
             raise TypeError("statistics add; they are multiplied by numbers only")
-        if not hasattr(weight, "ndim"):
-            weight = np.asarray(weight, dtype=float)
+        weight = check.nonnegative("weight", weight)
+        check.fits("weight", weight, self.shape)
         return self._map(lambda value, axes: value * weight.reshape(weight.shape + (1,) * axes))
 
     __rmul__ = __mul__
@@ -81,6 +89,10 @@ class Statistic(eqx.Module):
     def __getitem__(self, rows: Any) -> Self:
         """The statistics of some units."""
         shape = self.shape
+        if not shape and rows is not None:
+            raise TypeError(
+                "this statistic is shared by all units and has no rows: add it to theirs first"
+            )
 
         def take(value: Array, axes: int) -> Array:
             event = np.shape(value)[np.ndim(value) - axes :]
@@ -94,12 +106,17 @@ class Statistic(eqx.Module):
 
     def where(self, present: Array) -> Self:
         """This statistic where something is present, and nothing elsewhere."""
+        present = present if hasattr(present, "reshape") else np.asarray(present)
 
         def keep(value: Array, axes: int) -> Array:
             mask = present.reshape(present.shape + (1,) * axes)
             return namespace(value, present).where(mask, value, 0.0)
 
         return self._map(keep)
+
+    def __repr__(self) -> str:
+        named = zip((field.name for field in fields(self)), self.coordinates(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{n}={_short(value)}' for n, value in named)})"
 
     @property
     @abstractmethod
@@ -110,6 +127,13 @@ class Statistic(eqx.Module):
     @abstractmethod
     def n(self) -> Array:
         """The paper's n: how many (pseudo-)observations."""
+
+
+def _short(value: Any) -> str:
+    if check.is_traced(value):
+        return str(value)
+    options: Any = {"precision": 4, "threshold": 6, "edgeitems": 2, "separator": ", "}
+    return np.array2string(np.asarray(value), **options).replace("\n", "")
 
 
 def _softplus(x: Array) -> Array:
@@ -135,11 +159,12 @@ class Trials(Statistic):
 
     @classmethod
     def prior(cls, successes: Any, failures: Any) -> Trials:
-        """Prior pseudo-observations, Be(successes, failures)."""
+        """Pseudo-observations given by hand: a prior Be(successes, failures), or what auxiliary
+        data are worth. They may be fractional."""
+        a = check.nonnegative("successes", successes)
+        b = check.nonnegative("failures", failures)
         check.same_length(successes=successes, failures=failures)
-        return cls(
-            check.nonnegative("successes", successes), check.nonnegative("failures", failures)
-        )
+        return cls(a, b)
 
     @classmethod
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Trials:
@@ -169,11 +194,9 @@ class ClassCounts(Statistic):
 
     @classmethod
     def prior(cls, counts: Any) -> ClassCounts:
-        """Prior pseudo-counts, Dir(counts)."""
+        """Pseudo-counts given by hand: a prior Dir(counts), or what auxiliary data are worth."""
         array = check.nonnegative("counts", counts)
-        if np.ndim(array) == 0:
-            remedy = "give one pseudo-count a class, as in prior([0.5, 0.5, 0.5])"
-            raise check.DataError("counts", None, counts, "is one number", remedy)
+        check.last_axis("counts", array, None, "classes")
         return cls(array)
 
     @classmethod
@@ -207,9 +230,11 @@ class Arrivals(Statistic):
 
     @classmethod
     def prior(cls, count: Any, exposure: Any) -> Arrivals:
-        """Prior pseudo-observations, Ga(shape count, rate exposure)."""
+        """Pseudo-observations given by hand: a prior Ga(shape count, rate exposure), or what
+        auxiliary data are worth."""
+        a, b = check.nonnegative("count", count), check.nonnegative("exposure", exposure)
         check.same_length(count=count, exposure=exposure)
-        return cls(check.nonnegative("count", count), check.nonnegative("exposure", exposure))
+        return cls(a, b)
 
     @classmethod
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Arrivals:
@@ -238,10 +263,11 @@ class Potential(Statistic):
 
     @classmethod
     def prior(cls, mean: Any, variance: Any) -> Potential:
-        """N(mean, variance) in information form."""
+        """N(mean, variance) in information form; an infinite variance says nothing."""
+        precision = 1 / check.positive("variance", variance, infinite=True)
+        centre = check.numbers("mean", mean)
         check.same_length(mean=mean, variance=variance)
-        precision = 1 / check.positive("variance", variance)
-        return cls(precision * check.numbers("mean", mean), precision)
+        return cls(precision * centre, precision + 0 * centre)
 
     @classmethod
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Potential:
@@ -272,8 +298,9 @@ class VectorPotential(Statistic):
     @classmethod
     def prior(cls, mean: Any, covariance: Any) -> VectorPotential:
         """N(mean, covariance) in information form."""
-        covariance = check.positive_definite("covariance", covariance)
         mean = check.numbers("mean", mean)
+        check.last_axis("mean", mean, None, "components")
+        covariance = check.positive_definite("covariance", covariance, mean.shape[-1])
         xp = namespace(mean, covariance)
         precision = xp.linalg.inv(covariance)
         return cls((precision @ mean[..., None])[..., 0], precision)
@@ -336,11 +363,14 @@ class Moments(Statistic):
     @classmethod
     def prior(cls, mean: Any, mean_n: Any, variance: Any, variance_n: Any) -> Moments:
         """A mean as if from `mean_n` values and a variance as if from `variance_n`."""
+        words = {"mean": mean, "mean_n": mean_n, "variance": variance, "variance_n": variance_n}
         mean = check.numbers("mean", mean)
         mean_n = check.nonnegative("mean_n", mean_n)
         variance_n = check.nonnegative("variance_n", variance_n)
-        spread = variance_n * check.nonnegative("variance", variance)
-        return cls(mean_n, mean_n * mean, variance_n, spread + mean_n * mean**2)
+        variance = check.nonnegative("variance", variance)
+        check.same_length(**words)
+        refuse_far_from_zero("mean", mean, mean, variance)
+        return cls(mean_n, mean_n * mean, variance_n, variance_n * variance + mean_n * mean**2)
 
     @classmethod
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Moments:
@@ -362,6 +392,23 @@ class Moments(Statistic):
         return self.mean_n
 
 
+# Squares are summed as they are, so a variance keeps this many digits less than a float has.
+FURTHEST = {"float64": 1e5, "float32": 90.0}
+
+
+def refuse_far_from_zero(column: str, values: Any, mean: Array, variance: Array) -> None:
+    """Refuse values whose squares would not hold their variance."""
+    if check.is_traced(mean, variance):
+        return
+    mean, variance = np.asarray(mean), np.asarray(variance)
+    most = FURTHEST.get(str(mean.dtype), 90.0)
+    far = (variance > 0) & (np.abs(mean) > most * np.sqrt(variance))
+    problem = f"is more than {most:,.0f} standard deviations away from zero"
+    remedy = "subtract a constant from the values and from the prior's mean"
+    if far.any():
+        check.refuse(column, mean, far, problem, remedy)
+
+
 class VectorMoments(Statistic):
     """The same for vectors: `total` is a vector and `squares` a matrix."""
 
@@ -376,9 +423,13 @@ class VectorMoments(Statistic):
     def prior(cls, mean: Any, mean_n: Any, variance: Any, variance_n: Any) -> VectorMoments:
         """A mean as if from `mean_n` vectors and a covariance as if from `variance_n`."""
         mean = check.numbers("mean", mean)
+        check.last_axis("mean", mean, None, "components")
         mean_n = check.nonnegative("mean_n", mean_n)
         variance_n = check.nonnegative("variance_n", variance_n)
-        spread = check.positive_definite("variance", variance)
+        spread = check.positive_definite("variance", variance, mean.shape[-1])
+        for name, weight in (("mean_n", mean_n), ("variance_n", variance_n)):
+            check.fits(name, weight, mean.shape[:-1])
+        refuse_far_from_zero("mean", mean, mean, spread.diagonal(axis1=-2, axis2=-1))
         outer = mean[..., :, None] * mean[..., None, :]
         squares = variance_n[..., None, None] * spread + mean_n[..., None, None] * outer
         return cls(mean_n, mean_n[..., None] * mean, variance_n, squares)

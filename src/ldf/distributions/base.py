@@ -42,7 +42,7 @@ def on_host(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def call(self: Any, value: Any) -> Any:
-        value = check.numbers("value", value)
+        value = check.numbers("value", value, infinite=True)
         shape = np.broadcast_shapes(self.shape, np.shape(value))
         return _call_on_host(method, 1, shape, self, value)
 
@@ -147,16 +147,16 @@ class Integer(Univariate):
         return search.narrowest_set(self, mass)
 
 
-def check_mass(mass: float) -> None:
-    if not 0 < mass < 1:
-        raise check.DataError(
-            "mass", None, mass, "is not between 0 and 1", "ask for 0.9, say, for 90 %"
-        )
+def check_mass(mass: Any) -> None:
+    held = check.numbers("mass", mass)
+    if np.ndim(held) or not 0 < float(held) < 1:
+        remedy = "ask for 0.9, say, for 90 %"
+        raise check.DataError("mass", None, mass, "is not between 0 and 1", remedy)
 
 
 def check_q(q: Any) -> None:
-    if not check.is_traced(q):
-        array = np.asarray(q)
-        if not ((array >= 0) & (array <= 1)).all():
-            remedy = "a quantile is asked for at a probability between 0 and 1"
-            raise check.DataError("q", None, q, "is not between 0 and 1", remedy)
+    levels = check.numbers("q", q)
+    if not check.is_traced(levels):
+        host = np.asarray(levels)
+        remedy = "a quantile is asked for at a probability between 0 and 1"
+        check.refuse("q", host, (host < 0) | (host > 1), "is not between 0 and 1", remedy)

@@ -35,13 +35,24 @@ IMPROPER = "give a prior with successes and failures above zero"
 
 
 def beta_log_partition(a: Array, b: Array) -> Array:
-    """log B(a, b), from the shares so that nothing large is subtracted."""
+    """log B(a, b), from the shares so that nothing large is subtracted; infinite if improper."""
     xp, (a, b) = floats(a, b)
+    proper = (a > 0) & (b > 0)
+    a, b = xp.where(proper, a, 1.0), xp.where(proper, b, 1.0)
     total = a + b
-    log_a = xp.where(a < b, xp.log(a / total), xp.log1p(-b / total))
-    log_b = xp.where(b < a, xp.log(b / total), xp.log1p(-a / total))
+    with np.errstate(divide="ignore"):  # in the branch that is not taken
+        log_a = xp.where(a < b, xp.log(a / total), xp.log1p(-b / total))
+        log_b = xp.where(b < a, xp.log(b / total), xp.log1p(-a / total))
     halves = 0.5 * xp.log(total / a / b) + HALF_LOG_2PI
-    return a * log_a + b * log_b + halves + (binet(a) + binet(b) - binet(total))
+    value = a * log_a + b * log_b + halves + (binet(a) + binet(b) - binet(total))
+    return xp.where(proper, value, np.inf)
+
+
+def check_rate_known(total: Array, n: Array) -> None:
+    """A predictive exists where the rate was observed, or where nothing is to be predicted."""
+    if not check.is_traced(total, n):
+        why = "there is no observation of the rate, not even a prior one"
+        check.exists("predictive", (np.asarray(total) > 0) | (np.asarray(n) == 0), why, IMPROPER)
 
 
 class Beta(Continuous):
@@ -57,7 +68,7 @@ class Beta(Continuous):
     @staticmethod
     def sufficient(value: Any) -> Trials:
         """What the coordinates multiply in log p(θ): log θ and log(1 − θ)."""
-        xp, (theta,) = floats(value)
+        xp, (theta,) = floats(check.probability("theta", value))
         with np.errstate(divide="ignore"):
             return Trials(xp.log(theta), xp.log1p(-theta))
 
@@ -83,7 +94,7 @@ class Beta(Continuous):
         return a / total
 
     def variance(self) -> Array:
-        _, a, b, total = self._proper("sd")
+        _, a, b, total = self._proper("variance")
         return a / total * (b / total) / (total + 1)
 
     def mode(self) -> Array:
@@ -154,7 +165,7 @@ class Beta(Continuous):
 
 
 def _clipped(value: Any) -> Array:
-    return namespace(value).clip(check.numbers("value", value), 0.0, 1.0)
+    return namespace(value).clip(check.numbers("value", value, infinite=True), 0.0, 1.0)
 
 
 def _density_at_the_end(xp: Any, a: Array, b: Array) -> Array:
@@ -182,8 +193,7 @@ class BetaBinomial(Univariate):
 
     def _parameters(self) -> tuple[Any, Array, Array, Array]:
         xp, (a, b, n) = floats(self.natural.successes, self.natural.failures, self.trials)
-        why = "there is no observation of the rate, not even a prior one"
-        check.exists("predictive", (a + b > 0) | (n == 0), why, IMPROPER)
+        check_rate_known(a + b, n)
         return xp, *xp.broadcast_arrays(a, b, n)
 
     def mean(self) -> Array:
@@ -251,7 +261,7 @@ class BetaBinomial(Univariate):
         """Tabulate the mass of all counts, units of like size together, and look something up."""
         _, *parameters = self._parameters()
         a, b, n = (np.asarray(p, dtype=np.float64).reshape(-1) for p in parameters)
-        blocks = list(_blocks(n))
+        blocks = list(_blocks(n)) or [np.zeros(0, np.int64)]
         found = [
             look_up(rows, np.cumsum(_beta_binomial_table(a[rows], b[rows], n[rows]), 1))
             for rows in blocks

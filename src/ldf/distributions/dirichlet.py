@@ -53,17 +53,20 @@ class Dirichlet(Distribution):
 
     @staticmethod
     def log_partition(natural: ClassCounts) -> Array:
-        """log Z: the multivariate log B(a), from the shares."""
+        """log Z: the multivariate log B(a), from the shares; infinite if improper."""
         xp, (a,) = floats(natural.counts)
+        proper = (a > 0).all(-1)
+        a = xp.where(proper[..., None], a, 1.0)
         total = a.sum(-1)
         logs = (a * xp.log(a / total[..., None])).sum(-1)
         halves = (HALF_LOG_2PI - 0.5 * xp.log(a)).sum(-1) + 0.5 * xp.log(total) - HALF_LOG_2PI
-        return logs + halves + (binet(a).sum(-1) - binet(total))
+        value = logs + halves + (binet(a).sum(-1) - binet(total))
+        return xp.where(proper, value, np.inf)
 
     @staticmethod
     def sufficient(value: Any) -> ClassCounts:
         """What the coordinates multiply in log p(θ): the logarithms."""
-        xp, (theta,) = floats(value)
+        xp, (theta,) = floats(check.simplex("theta", value))
         with np.errstate(divide="ignore"):
             return ClassCounts(xp.log(theta))
 
@@ -96,6 +99,7 @@ class Dirichlet(Distribution):
         return spread / (total + 1)[..., None, None]
 
     def sd(self) -> Array:
+        self._proper("sd")
         return self.marginal().sd()
 
     def mode(self) -> Array:
@@ -107,7 +111,9 @@ class Dirichlet(Distribution):
     def log_prob(self, value: Any) -> Array:
         """The log density of a probability vector."""
         xp, a, total = self._proper("density")
-        _, (x, a) = floats(check.simplex("value", value), a)
+        x = check.simplex("value", value)
+        check.last_axis("value", x, a.shape[-1], "classes")
+        _, (x, a) = floats(x, a)
         x, a = xp.broadcast_arrays(x, a)
         classes = a.shape[-1]
         with np.errstate(all="ignore"):
@@ -118,14 +124,21 @@ class Dirichlet(Distribution):
                 -cells.sum(-1) - (classes - 1) * HALF_LOG_2PI + (binet(total) - 0.5 * xp.log(total))
             )
 
+    def cdf(self, value: Any) -> Array:
+        self._proper("cdf")
+        return self.marginal().cdf(value)
+
+    def exceeds(self, value: Any) -> Array:
+        self._proper("cdf")
+        return self.marginal().exceeds(value)
+
     def quantile(self, q: Any) -> Array:
+        self._proper("quantile")
         return self.marginal().quantile(q)
 
     def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
+        self._proper("interval")
         return self.marginal().interval(mass)
-
-    def exceeds(self, value: Any) -> Array:
-        return self.marginal().exceeds(value)
 
     def entropy(self) -> Array:
         xp, a, total = self._proper("entropy")
@@ -153,6 +166,14 @@ class Dirichlet(Distribution):
         return xp.exp(logs) / xp.exp(logs).sum(-1, keepdims=True)
 
 
+def check_classes_known(counts: Array, n: Array) -> None:
+    """A predictive exists where a class was observed, or where nothing is to be predicted."""
+    if not check.is_traced(counts, n):
+        why = "there is no observation of the classes, not even a prior one"
+        known = (np.asarray(counts).sum(-1) > 0) | (np.asarray(n) == 0)
+        check.exists("predictive", known, why, IMPROPER)
+
+
 class DirichletMultinomial(Distribution):
     """Class counts among further trials. Marginal answers have one column a class."""
 
@@ -178,10 +199,11 @@ class DirichletMultinomial(Distribution):
         return self.marginal().sd()
 
     def log_prob(self, counts: Any) -> Array:
-        xp, (k, a, n) = floats(check.numbers("counts", counts), self.natural.counts, self.trials)
-        why = "there is no observation of the classes, not even a prior one"
-        check.exists("predictive", (a.sum(-1) > 0) | (n == 0), why, IMPROPER)
-        inside = (k >= 0).all(-1) & (k.sum(-1) == n)
+        check_classes_known(self.natural.counts, self.trials)
+        k = check.numbers("counts", counts)
+        check.last_axis("counts", k, self.natural.counts.shape[-1], "classes")
+        xp, (k, a, n) = floats(k, self.natural.counts, self.trials)
+        inside = ((k >= 0) & (k == xp.floor(k))).all(-1) & (k.sum(-1) == n)
         k = xp.where(inside[..., None], k, 0.0)
         return xp.where(inside, dirichlet_multinomial_log_pmf(k, a), -np.inf)
 
@@ -195,6 +217,7 @@ class DirichletMultinomial(Distribution):
         return self.marginal().interval(mass)
 
     def sample(self, draws: int, seed: Any) -> Array:
+        check_classes_known(self.natural.counts, self.trials)
         xp, (a, n) = floats(self.natural.counts, self.trials)
         a = xp.broadcast_to(a, self.shape + a.shape[-1:])
         source = Draws(draws, seed, a)

@@ -47,14 +47,17 @@ class Gamma(Continuous):
 
     @staticmethod
     def log_partition(natural: Arrivals) -> Array:
-        """log Z: log Γ(a) − a log b."""
+        """log Z: log Γ(a) − a log b; infinite if improper."""
         xp, (a, b) = floats(natural.count, natural.exposure)
-        return a * (xp.log(a / b) - 1) - 0.5 * xp.log(a) + HALF_LOG_2PI + binet(a)
+        proper = (a > 0) & (b > 0)
+        a, b = xp.where(proper, a, 1.0), xp.where(proper, b, 1.0)
+        value = a * (xp.log(a / b) - 1) - 0.5 * xp.log(a) + HALF_LOG_2PI + binet(a)
+        return xp.where(proper, value, np.inf)
 
     @staticmethod
     def sufficient(value: Any) -> Arrivals:
         """What the coordinates multiply in log p(θ): log θ and −θ."""
-        xp, (theta,) = floats(value)
+        xp, (theta,) = floats(check.nonnegative("theta", value, "a rate is zero or more"))
         with np.errstate(divide="ignore"):
             return Arrivals(xp.log(theta), -theta)
 
@@ -80,7 +83,7 @@ class Gamma(Continuous):
         return a / b
 
     def variance(self) -> Array:
-        _, a, b = self._proper("sd")
+        _, a, b = self._proper("variance")
         return a / b / b
 
     def mode(self) -> Array:
@@ -102,11 +105,11 @@ class Gamma(Continuous):
 
     def cdf(self, value: Any) -> Array:
         xp, a, b = self._proper("cdf")
-        return gamma_cdf(a, b * xp.maximum(check.numbers("value", value, finite=False), 0.0))
+        return gamma_cdf(a, b * xp.maximum(check.numbers("value", value, infinite=True), 0.0))
 
     def exceeds(self, value: Any) -> Array:
         xp, a, b = self._proper("cdf")
-        return gamma_sf(a, b * xp.maximum(check.numbers("value", value, finite=False), 0.0))
+        return gamma_sf(a, b * xp.maximum(check.numbers("value", value, infinite=True), 0.0))
 
     def quantile(self, q: Any) -> Array:
         _, a, b = self._proper("quantile")
@@ -131,6 +134,14 @@ class Gamma(Continuous):
         return xp.exp(Draws(draws, seed, a).log_gamma(a) - xp.log(b))
 
 
+def check_rate_known(exposure: Array, n: Array) -> None:
+    """A predictive exists where the rate was observed, or where nothing is to be predicted."""
+    if not check.is_traced(exposure, n):
+        why = "the rate was seen in no exposure, not even a prior one"
+        known = (np.asarray(exposure) > 0) | (np.asarray(n) == 0)
+        check.exists("predictive", known, why, IMPROPER)
+
+
 class GammaPoisson(Integer):
     """A count in further exposure."""
 
@@ -151,8 +162,7 @@ class GammaPoisson(Integer):
 
     def _parameters(self) -> tuple[Any, Array, Array, Array]:
         xp, (a, b, n) = floats(self.natural.count, self.natural.exposure, self.exposure)
-        why = "the rate was seen in no exposure, not even a prior one"
-        check.exists("predictive", (b > 0) | (n == 0), why, IMPROPER)
+        check_rate_known(b, n)
         return xp, *xp.broadcast_arrays(a, b, n)
 
     def mean(self) -> Array:
@@ -178,7 +188,7 @@ class GammaPoisson(Integer):
 
     def cdf(self, count: Any) -> Array:
         xp, a, b, n = self._parameters()
-        y = xp.floor(check.numbers("count", count, finite=False))
+        y = xp.floor(check.numbers("count", count, infinite=True))
         below = beta_cdf(a, xp.where(y >= 0, y, 0.0) + 1, b / xp.where(n > 0, b + n, 1.0))
         sure = (n == 0) | (a == 0)
         return xp.where(y < 0, 0.0, xp.where(sure | xp.isposinf(y), 1.0, below))
@@ -253,12 +263,12 @@ class CompoundGamma(Continuous):
 
     def cdf(self, time: Any) -> Array:
         xp, a, b, size = self._parameters()
-        t = xp.maximum(check.numbers("time", time, finite=False), 0.0)
+        t = xp.maximum(check.numbers("time", time, infinite=True), 0.0)
         return xp.where(xp.isposinf(t), 1.0, beta_sf(a, size, b / (b + t)))
 
     def exceeds(self, value: Any) -> Array:
         xp, a, b, size = self._parameters()
-        t = xp.maximum(check.numbers("value", value, finite=False), 0.0)
+        t = xp.maximum(check.numbers("value", value, infinite=True), 0.0)
         return xp.where(xp.isposinf(t), 0.0, beta_cdf(a, size, b / (b + t)))
 
     def quantile(self, q: Any) -> Array:
@@ -310,7 +320,7 @@ class InverseGamma(Continuous):
             return xp.where(a > 1, b / (a - 1), np.inf)
 
     def variance(self) -> Array:
-        xp, a, b = self._inverse()._proper("sd")
+        xp, a, b = self._inverse()._proper("variance")
         with np.errstate(all="ignore"):
             return xp.where(a > 2, (b / (a - 1)) ** 2 / (a - 2), np.inf)
 

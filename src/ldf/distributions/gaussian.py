@@ -36,14 +36,17 @@ class Gaussian(Continuous):
 
     @staticmethod
     def log_partition(natural: Potential) -> Array:
-        """log Z: h²/2J − ½ log J + ½ log 2π."""
+        """log Z: h²/2J − ½ log J + ½ log 2π; infinite if improper."""
         xp, (h, j) = floats(natural.potential, natural.precision)
-        return 0.5 * h * (h / j) - 0.5 * xp.log(j) + HALF_LOG_2PI
+        proper = j > 0
+        j = xp.where(proper, j, 1.0)
+        value = 0.5 * h * (h / j) - 0.5 * xp.log(j) + HALF_LOG_2PI
+        return xp.where(proper, value, np.inf)
 
     @staticmethod
     def sufficient(value: Any) -> Potential:
         """What the coordinates multiply in log p(θ): θ and −θ²/2."""
-        _, (theta,) = floats(value)
+        _, (theta,) = floats(check.numbers("theta", value))
         return Potential(theta, -0.5 * theta**2)
 
     @classmethod
@@ -72,7 +75,7 @@ class Gaussian(Continuous):
         return self._proper("mean")[1]
 
     def variance(self) -> Array:
-        return 1 / self._proper("sd")[2]
+        return 1 / self._proper("variance")[2]
 
     def mode(self) -> Array:
         return self._proper("mode")[1]
@@ -88,11 +91,11 @@ class Gaussian(Continuous):
 
     def cdf(self, value: Any) -> Array:
         xp, mean, j = self._proper("cdf")
-        return normal_cdf((check.numbers("value", value, finite=False) - mean) * xp.sqrt(j))
+        return normal_cdf((check.numbers("value", value, infinite=True) - mean) * xp.sqrt(j))
 
     def exceeds(self, value: Any) -> Array:
         xp, mean, j = self._proper("cdf")
-        return normal_cdf((mean - check.numbers("value", value, finite=False)) * xp.sqrt(j))
+        return normal_cdf((mean - check.numbers("value", value, infinite=True)) * xp.sqrt(j))
 
     def quantile(self, q: Any) -> Array:
         xp, mean, j = self._proper("quantile")
@@ -115,6 +118,12 @@ class Gaussian(Continuous):
         return mean + Draws(draws, seed, mean).normal(mean) / xp.sqrt(j)
 
 
+def check_component(component: int, size: int) -> None:
+    if not -size <= component < size:
+        remedy = f"choose a component from 0 to {size - 1}"
+        raise check.DataError("component", None, component, "is not there", remedy)
+
+
 def _solve(matrix: Array, vector: Array) -> Array:
     return namespace(matrix, vector).linalg.solve(matrix, vector[..., None])[..., 0]
 
@@ -124,9 +133,8 @@ def diagonal(matrix: Array) -> Array:
 
 
 def log_det(matrix: Array) -> Array:
-    """Of a positive definite matrix, by Cholesky."""
-    xp = namespace(matrix)
-    return 2 * xp.log(diagonal(xp.linalg.cholesky(matrix))).sum(-1)
+    """Of a positive definite matrix."""
+    return namespace(matrix).linalg.slogdet(matrix)[1]
 
 
 class MultivariateGaussian(Distribution):
@@ -143,7 +151,7 @@ class MultivariateGaussian(Distribution):
     @staticmethod
     def sufficient(value: Any) -> VectorPotential:
         """What the coordinates multiply in log p(θ): θ and −θθᵀ/2."""
-        _, (theta,) = floats(value)
+        _, (theta,) = floats(check.numbers("theta", value))
         return VectorPotential(theta, -0.5 * theta[..., :, None] * theta[..., None, :])
 
     @classmethod
@@ -186,6 +194,7 @@ class MultivariateGaussian(Distribution):
         mean, variance = self.mean(), diagonal(self.covariance())
         if component is None:
             return Gaussian.of(mean, variance)
+        check_component(component, mean.shape[-1])
         return Gaussian.of(mean[..., component], variance[..., component])
 
     def log_prob(self, value: Any) -> Array:
@@ -280,11 +289,11 @@ class StudentT(Continuous):
 
     def cdf(self, value: Any) -> Array:
         _, freedom, centre, scale = self._parameters()
-        return student_cdf(freedom, (check.numbers("value", value, finite=False) - centre) / scale)
+        return student_cdf(freedom, (check.numbers("value", value, infinite=True) - centre) / scale)
 
     def exceeds(self, value: Any) -> Array:
         _, freedom, centre, scale = self._parameters()
-        return student_cdf(freedom, (centre - check.numbers("value", value, finite=False)) / scale)
+        return student_cdf(freedom, (centre - check.numbers("value", value, infinite=True)) / scale)
 
     def quantile(self, q: Any) -> Array:
         _, freedom, centre, scale = self._parameters()
@@ -322,6 +331,7 @@ class MultivariateStudentT(Distribution):
         scale = xp.sqrt(diagonal(spread))
         if component is None:
             return StudentT(freedom[..., None], centre, scale)
+        check_component(component, centre.shape[-1])
         return StudentT(freedom, centre[..., component], scale[..., component])
 
     def mean(self) -> Array:

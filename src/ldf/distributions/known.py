@@ -49,7 +49,7 @@ class KnownCount(Integer):
         return self.law.logpmf(check.numbers("value", value), *self.parameters)
 
     def cdf(self, value: Any) -> Array:
-        return self.law.cdf(check.numbers("value", value, finite=False), *self.parameters)
+        return self.law.cdf(check.numbers("value", value, infinite=True), *self.parameters)
 
     def sample(self, draws: int, seed: Any) -> Array:
         size = (draws, *self.shape)
@@ -128,7 +128,7 @@ class KnownValue(Continuous):
         return self.slopes(value, *self.parameters)
 
     def cdf(self, value: Any) -> Array:
-        return self.law.cdf(check.numbers("value", value, finite=False), *self.parameters)
+        return self.law.cdf(check.numbers("value", value, infinite=True), *self.parameters)
 
     def quantile(self, q: Any) -> Array:
         check_q(q)

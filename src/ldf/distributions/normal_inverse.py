@@ -36,16 +36,22 @@ class NormalInverseGamma(Distribution):
 
     @staticmethod
     def log_partition(natural: Moments) -> Array:
-        """log Z: ½ log(2π/κ) + log Γ(ν/2) − ν/2 log(νs²/2)."""
+        """log Z: ½ log(2π/κ) + log Γ(ν/2) − ν/2 log(νs²/2); infinite if improper."""
         xp, (kappa, total, nu, squares) = floats(*natural.coordinates())
+        seen = (kappa > 0) & (nu > 0)
+        kappa, nu = xp.where(seen, kappa, 1.0), xp.where(seen, nu, 1.0)
         spread = squares - total * (total / kappa)
-        log_variance = -0.5 * nu * xp.log(spread / 2)
-        return HALF_LOG_2PI - 0.5 * xp.log(kappa) + log_gamma(nu / 2) + log_variance
+        proper = seen & (spread > 0)
+        log_variance = -0.5 * nu * xp.log(xp.where(proper, spread, 1.0) / 2)
+        value = HALF_LOG_2PI - 0.5 * xp.log(kappa) + log_gamma(nu / 2) + log_variance
+        return xp.where(proper, value, np.inf)
 
     @staticmethod
     def sufficient(value: Any) -> Moments:
         """What the coordinates multiply in log p(mean, variance)."""
-        xp, (theta,) = floats(value)
+        xp, (theta,) = floats(check.numbers("theta", value))
+        check.last_axis("theta", theta, 2, "values, mean and variance,")
+        check.positive("variance", theta[..., 1])
         mean, variance = theta[..., 0], theta[..., 1]
         return Moments(
             -0.5 * mean**2 / variance, mean / variance, -0.5 * xp.log(variance), -0.5 / variance
@@ -217,7 +223,8 @@ class NormalInverseWishart(Distribution):
     @staticmethod
     def sufficient(value: tuple[Any, Any]) -> VectorMoments:
         """What the coordinates multiply in log p(mean, covariance)."""
-        xp, (mean, sigma) = floats(*value)
+        sigma = check.positive_definite("variance", value[1])
+        xp, (mean, sigma) = floats(check.numbers("mean", value[0]), sigma)
         precision = xp.linalg.inv(sigma)
         weighted = (precision @ mean[..., None])[..., 0]
         return VectorMoments(

@@ -89,11 +89,13 @@ def _newton(
         # A step past the peak would leave the branch: go half way to it instead.
         new_low = np.where(new_low < peak, new_low, (low + peak) / 2)
         new_high = np.where(new_high > peak, new_high, (high + peak) / 2)
+        flat = (rise_low == 0) & (rise_high == 0)  # every interval is as narrow: keep the first
+        new_low, new_high = np.where(flat, low, new_low), np.where(flat, high, new_high)
         good = np.isfinite(new_low) & np.isfinite(new_high)
         lower[left] = np.where(good, new_low, low)
         upper[left] = np.where(good, new_high, high)
-        width = high - low
-        small = 1e-11 * width + 4 * np.finfo(float).eps * np.abs(high)
+        # Newton doubles its digits: a step of 1e-6 of the width leaves an error of its square.
+        small = 1e-6 * (high - low) + 4 * np.finfo(float).eps * np.abs(high)
         done = good & (np.abs(new_low - low) <= small) & (np.abs(new_high - high) <= small)
         left = tuple(axis[~done] for axis in left)
     return _bisect(of, mass, lower, upper, left)

@@ -31,7 +31,7 @@ class Family(eqx.Module):
     natural: ClassVar[type[Statistic]]  # what adds
     latent: ClassVar[Any]  # the distribution of θ it stands for
     columns: ClassVar[tuple[str, ...]]  # the words for primary data
-    design: ClassVar[tuple[str, ...]]  # those of them that are known before the data
+    design: ClassVar[tuple[str, ...]]  # what must be said of new data to predict them
 
     @abstractmethod
     def statistic(self, *args: Any, **columns: Any) -> Any:
@@ -55,11 +55,25 @@ class Family(eqx.Module):
 
     def posterior(self, natural: Any) -> Any:
         """The distribution of θ: prior, auxiliary and primary data are all in the sum."""
-        return self.latent(natural)
+        return self.latent(self.own(natural))
 
     def log_partition(self, natural: Any) -> Array:
-        """log Z(λ)."""
-        return self.latent.log_partition(natural)
+        """log Z(λ); infinite where the prior is improper."""
+        return self.latent.log_partition(self.own(natural))
+
+    def design_of(self, **columns: Any) -> dict[str, Any]:
+        """What must be said of data like these to predict them."""
+        return {name: columns[name] for name in self.design if columns.get(name) is not None}
+
+    def own(self, natural: Any) -> Any:
+        """The statistic, if it is of this family's conjugate prior."""
+        if not isinstance(natural, self.natural):
+            mine, kind = type(self).__name__, type(natural).__name__
+            made = "its prior() and statistic() make one"
+            raise TypeError(
+                f"{mine} needs a {self.natural.__name__} and was given a {kind}: {made}"
+            )
+        return natural
 
     def log_likelihood(self, theta: Any, *args: Any, **columns: Any) -> Array:
         """log p(y | θ) = log h(y) + ⟨T_y, statistic of θ⟩."""
@@ -71,8 +85,11 @@ class Family(eqx.Module):
         if namespace(*natural.coordinates()) is np:
             with jax.enable_x64(True):
                 traced = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), natural)
-                return jax.tree.map(np.asarray, self.expected(traced))
-        return _expected(self.latent, natural)
+                found = jax.tree.map(np.asarray, self.expected(traced))
+            finite = [np.isfinite(value).all() for value in found.coordinates()]
+            check.exists("expected statistic", all(finite), "the prior is improper", "give a prior")
+            return found
+        return _expected(self.latent, self.own(natural))
 
 
 @partial(jax.jit, static_argnums=0)

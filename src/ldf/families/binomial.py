@@ -9,6 +9,7 @@ import scipy.stats
 
 from ldf import check
 from ldf.distributions import Beta, BetaBinomial, KnownCount
+from ldf.distributions.beta import check_rate_known
 from ldf.families.base import Family, effective
 from ldf.special import Array, beta_binomial_log_pmf, binomial_log_pmf, floats, log_binomial
 from ldf.statistic import Trials
@@ -30,17 +31,19 @@ class Binomial(Family):
     prior = staticmethod(Trials.prior)
     from_unconstrained = staticmethod(Trials.from_unconstrained)
 
-    def _counts(self, successes: Any, trials: Any) -> tuple[Array, Array]:
+    def _counts(self, successes: Any, trials: Any, fractions: bool = False) -> tuple[Array, Array]:
+        how = {"fractions": fractions or self.effective, "declare": DECLARE}
+        k = check.counts("successes", successes, **how)
+        n = check.counts("trials", trials, **how)
         check.same_length(successes=successes, trials=trials)
-        k = check.counts("successes", successes, effective=self.effective)
-        n = check.counts("trials", trials, effective=self.effective)
         remedy = "successes cannot exceed trials: correct the row, or swap the columns"
         check.at_most("successes", successes, "trials", n, remedy)
         return k, n - k
 
     def statistic(self, successes: Any, trials: Any, design_effect: Any = None) -> Trials:
-        """T_y. A survey's `design_effect` makes its counts effective ones."""
-        k, m = self._counts(successes, trials)
+        """T_y. A survey's `design_effect` makes its (weighted) counts effective ones."""
+        k, m = self._counts(successes, trials, fractions=design_effect is not None)
+        check.same_length(successes=successes, design_effect=design_effect)
         return Trials(effective(k, design_effect), effective(m, design_effect))
 
     def log_base(self, successes: Any, trials: Any) -> Array:
@@ -48,16 +51,23 @@ class Binomial(Family):
 
     def log_predictive(self, natural: Trials, successes: Any, trials: Any) -> Array:
         k, m = self._counts(successes, trials)
+        check.fits("successes", k, self.own(natural).shape)
+        check_rate_known(natural.n, k + m)
         return beta_binomial_log_pmf(k, m, natural.successes, natural.failures)
 
     def predictive(self, natural: Trials, trials: Any) -> BetaBinomial:
-        return BetaBinomial(natural, check.counts("trials", trials))
+        n = check.counts("trials", trials, missing=check.A_NUMBER)
+        check.fits("trials", n, self.own(natural).shape)
+        return BetaBinomial(natural, n)
 
     def log_likelihood(self, theta: Any, successes: Any, trials: Any) -> Array:
         k, m = self._counts(successes, trials)
-        return binomial_log_pmf(k, m, theta)
+        return binomial_log_pmf(k, m, check.probability("theta", theta))
 
     def likelihood(self, theta: Any, trials: Any) -> KnownCount:
         _, (p, n) = floats(check.probability("theta", theta), check.counts("trials", trials))
         peak = np.clip(np.floor((n + 1) * p), 0, n)
-        return KnownCount(scipy.stats.binom, (n, p), peak)
+        return KnownCount(scipy.stats.binom, (n.astype(np.int64), p), peak)
+
+
+DECLARE = "design_effect=, or by the family's effective=True"

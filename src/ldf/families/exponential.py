@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ldf import check
 from ldf.distributions import CompoundGamma, KnownValue
-from ldf.families.gamma import Positive
+from ldf.families.gamma import NO_VALUES, Positive
 from ldf.special import Array
 from ldf.statistic import Arrivals
 
@@ -29,9 +29,11 @@ class Exponential(Positive):
         return 1.0
 
     def _times(self, time: Any, events: Any) -> tuple[Array, Array]:
+        remedy = "a duration is zero or more: correct the row"
+        times = check.nonnegative("time", time, remedy, missing=NO_VALUES)
+        number = check.counts("events", events, missing=NO_VALUES)
         check.same_length(time=time, events=events)
-        times = check.nonnegative("time", time, "a duration is zero or more: correct the row")
-        return check.counts("events", events), times
+        return number, times
 
     def statistic(self, time: Any, events: Any = 1) -> Arrivals:
         events, time = self._times(time, events)
@@ -45,7 +47,7 @@ class Exponential(Positive):
 
     def predictive(self, natural: Arrivals, events: Any = 1) -> CompoundGamma:
         """Of the total time until so many further events."""
-        return CompoundGamma(natural, check.positive("events", events))
+        return self._predictive(natural, "events", events)
 
     def likelihood(self, theta: Any, events: Any = 1) -> KnownValue:
-        return self._likelihood(theta, check.positive("events", events))
+        return self._likelihood(theta, "events", events)

@@ -15,6 +15,8 @@ from ldf.families.base import Family
 from ldf.special import Array, floats, log_gamma
 from ldf.statistic import Arrivals
 
+NO_VALUES = "leave the row out, or give a row without primary data zero for both"
+
 
 class Positive(Family):
     """Sums of values, each Gamma(shape, θ): a sum of n is Gamma(n · shape, θ)."""
@@ -38,6 +40,7 @@ class Positive(Family):
         return xp.where(some, (size - 1) * xp.log(total) - log_gamma(size), 0.0)
 
     def _log_predictive(self, natural: Arrivals, size: Array, total: Array) -> Array:
+        check.fits("total", total, self.own(natural).shape)
         xp, (size, total, a, b) = floats(size, total, natural.count, natural.exposure)
         some = size > 0
         seen = CompoundGamma(natural, xp.where(some, size, 1.0)).log_prob(total)
@@ -45,8 +48,18 @@ class Positive(Family):
             unseen = xp.where(total > 0, -a * xp.log1p(total / b), 0.0)
         return xp.where(some, seen, unseen)
 
-    def _likelihood(self, theta: Any, size: Array) -> KnownValue:
-        _, (rate, size) = floats(check.positive("theta", theta), size)
+    def _size(self, column: str, n: Any) -> Array:
+        whole = check.counts(column, n, missing=check.A_NUMBER)
+        return check.positive(column, whole, "ask for one or more") * self.each
+
+    def _predictive(self, natural: Arrivals, column: str, n: Any) -> CompoundGamma:
+        size = self._size(column, n)
+        check.fits(column, size, self.own(natural).shape)
+        return CompoundGamma(natural, size)
+
+    def _likelihood(self, theta: Any, column: str, n: Any) -> KnownValue:
+        rate = check.positive("theta", theta, "a rate of values is above zero")
+        _, (rate, size) = floats(rate, self._size(column, n))
         zero = np.zeros(np.broadcast_shapes(rate.shape, size.shape))
         peak = np.maximum(size - 1, 0.0) / rate
         return KnownValue(scipy.stats.gamma, (size, zero, 1 / rate), peak, 0.0, _gamma_slope)
@@ -72,13 +85,10 @@ class Gamma(Positive):
         return self.shape
 
     def _sums(self, total: Any, n: Any) -> tuple[Array, Array]:
+        sums = check.nonnegative("total", total, missing=NO_VALUES)
+        number = check.counts("n", n, missing=NO_VALUES)
         check.same_length(total=total, n=n)
-        sums = check.nonnegative("total", total)
-        number = check.counts("n", n)
-        if not check.is_traced(sums, number):
-            most = np.where(np.asarray(number) > 0, np.inf, 0.0)
-            remedy = "a row without values has total zero: correct it"
-            check.at_most("total", total, "what no value allows", most, remedy)
+        check.needs("total", total, "n", number)
         return number * self.each, sums
 
     def statistic(self, total: Any, n: Any = 1) -> Arrivals:
@@ -93,7 +103,7 @@ class Gamma(Positive):
 
     def predictive(self, natural: Arrivals, n: Any = 1) -> CompoundGamma:
         """Of the total of n further values."""
-        return CompoundGamma(natural, check.positive("n", n) * self.each)
+        return self._predictive(natural, "n", n)
 
     def likelihood(self, theta: Any, n: Any = 1) -> KnownValue:
-        return self._likelihood(theta, check.positive("n", n) * self.each)
+        return self._likelihood(theta, "n", n)

@@ -38,7 +38,10 @@ class Gaussian(Family):
 
     def __check_init__(self) -> None:
         if self.variance is not None:
-            check.positive("variance", self.variance)
+            known = check.positive("variance", self.variance)
+            if np.ndim(known):
+                remedy = "give variances that differ by row to statistic(), not to the family"
+                raise check.DataError("variance", None, None, "is not one number", remedy)
 
     def _precision(self, n: Any, variance: Any) -> Array:
         """Of the mean that was or will be seen; zero where nothing is."""
@@ -46,20 +49,35 @@ class Gaussian(Family):
             if variance is not None:
                 remedy = "give n, or leave the family's variance out"
                 raise check.DataError("variance", None, None, "is given twice", remedy)
-            return check.counts("n", 1 if n is None else n) / self.variance
-        if variance is None or n is not None:
+            return check.counts("n", 1 if n is None else n, missing=NO_MEAN) / self.variance
+        if n is not None:
+            remedy = "use Gaussian(variance=…), or give the variance of each mean instead"
+            raise check.DataError("n", None, None, "needs the values' known variance", remedy)
+        if variance is None:
             remedy = "use Gaussian(variance=…) with n, or give a variance for each row"
             raise check.DataError("variance", None, None, "is not given", remedy)
-        return 1 / check.positive("variance", variance)
+        return 1 / check.positive("variance", variance, missing=NO_MEAN, infinite=True)
+
+    def _seen(self, mean: Any, n: Any, variance: Any) -> tuple[Any, Array, Array]:
+        """The mean and its precision. A row that says it saw nothing may leave its mean out."""
+        precision = self._precision(n, variance)
+        blind = not check.is_traced(precision) and bool((np.asarray(precision) == 0).any())
+        if blind and not check.is_traced(mean):
+            raw, weight = mean, np.asarray(precision)
+            mean = np.where(weight == 0, 0.0, np.asarray(mean, dtype=float))
+            check.refuse("mean", raw, np.isnan(mean), "is missing", NO_MEAN)
+        y = check.numbers("mean", mean, missing=NO_MEAN)
+        check.same_length(mean=mean, n=n, variance=variance)
+        xp, (y, precision) = floats(y, precision)
+        return xp, y, precision
 
     def statistic(self, mean: Any, n: Any = None, variance: Any = None) -> Potential:
-        check.same_length(mean=mean, n=n, variance=variance)
-        y = check.numbers("mean", mean)
-        precision = self._precision(n, variance)
+        """T_y. A row without data has n = 0, or an infinite variance."""
+        _, y, precision = self._seen(mean, n, variance)
         return Potential(precision * y, precision + 0 * y)
 
     def log_base(self, mean: Any, n: Any = None, variance: Any = None) -> Array:
-        xp, (y, j) = floats(check.numbers("mean", mean), self._precision(n, variance))
+        xp, y, j = self._seen(mean, n, variance)
         some = j > 0
         log = 0.5 * xp.log(xp.where(some, j, 1.0)) - HALF_LOG_2PI - 0.5 * j * y**2
         return xp.where(some, log, 0.0)
@@ -67,22 +85,26 @@ class Gaussian(Family):
     def log_predictive(
         self, natural: Potential, mean: Any, n: Any = None, variance: Any = None
     ) -> Array:
-        check.same_length(mean=mean, n=n, variance=variance)
-        xp, (y, j) = floats(check.numbers("mean", mean), self._precision(n, variance))
+        xp, y, j = self._seen(mean, n, variance)
+        check.fits("mean", y, self.own(natural).shape)
+        known = GaussianOfMean(natural)
         some = j > 0
-        spread = 1 / natural.precision + 1 / xp.where(some, j, 1.0)
-        density = GaussianOfMean.of(natural.potential / natural.precision, spread).log_prob(y)
-        return xp.where(some, density, 0.0)
+        spread = known.variance() + 1 / xp.where(some, j, 1.0)
+        return xp.where(some, GaussianOfMean.of(known.mean(), spread).log_prob(y), 0.0)
 
     def predictive(self, natural: Potential, n: Any = None, variance: Any = None) -> GaussianOfMean:
         """Of the mean of n further values, or of a further estimate with this variance."""
         precision = check.positive("n", self._precision(n, variance), "ask for one value or more")
+        check.fits("n", precision, self.own(natural).shape)
         known = GaussianOfMean(natural)
         return GaussianOfMean.of(known.mean(), known.variance() + 1 / precision)
 
     def likelihood(self, theta: Any, n: Any = None, variance: Any = None) -> GaussianOfMean:
         precision = check.positive("n", self._precision(n, variance), "ask for one value or more")
         return GaussianOfMean(Potential(check.numbers("theta", theta) * precision, precision))
+
+
+NO_MEAN = "leave the row out, or give it n = 0 or an infinite variance"
 
 
 class LinearGaussian(Family):
@@ -102,11 +124,11 @@ class LinearGaussian(Family):
     def __check_init__(self) -> None:
         matrix, offset = check.numbers("map", self.map), check.numbers("offset", self.offset)
         if np.ndim(matrix) != 2 or np.shape(offset) != np.shape(matrix)[:1]:
-            problem = f"has shape {np.shape(matrix)} and offset {np.shape(offset)}"
+            problem = "does not fit the offset"
             remedy = "give a matrix with a row a value, and an offset a value"
             raise check.DataError("map", None, None, problem, remedy)
         if self.covariance is not None:
-            check.positive_definite("covariance", self.covariance)
+            check.positive_definite("covariance", self.covariance, np.shape(matrix)[0])
 
     @property
     def outputs(self) -> int:
@@ -118,18 +140,16 @@ class LinearGaussian(Family):
             raise check.DataError("covariance", None, None, "is given twice or not at all", remedy)
         if covariance is None:
             return namespace(self.covariance).asarray(self.covariance)
-        return check.positive_definite("covariance", covariance)
+        return check.positive_definite("covariance", covariance, np.shape(self.map)[0])
 
     def _values(self, values: Any) -> Array:
-        y = check.numbers("values", values)
-        if np.shape(y)[-1:] != np.shape(self.offset):
-            problem = f"has shape {np.shape(y)}"
-            remedy = f"give {np.shape(self.offset)[0]} columns, as the map has rows"
-            raise check.DataError("values", None, None, problem, remedy)
+        y = check.numbers("values", values, missing="leave the row out")
+        check.last_axis("values", y, np.shape(self.offset)[0], "values")
         return y - self.offset
 
     def statistic(self, values: Any, covariance: Any = None) -> VectorPotential:
         off, noise = self._values(values), self._noise(covariance)
+        check.fits("covariance", noise[..., 0, 0], off.shape[:-1])
         xp = namespace(off, noise)
         weight = xp.linalg.solve(noise, xp.asarray(self.map)).swapaxes(-1, -2)  # Aᵀ Σ⁻¹
         precision = weight @ xp.asarray(self.map)
@@ -143,10 +163,13 @@ class LinearGaussian(Family):
     def log_predictive(
         self, natural: VectorPotential, values: Any, covariance: Any = None
     ) -> Array:
-        return self.predictive(natural, covariance).log_prob(check.numbers("values", values))
+        off = self._values(values)
+        check.fits("values", off[..., 0], self.own(natural).shape)
+        return self.predictive(natural, covariance).log_prob(off + self.offset)
 
     def predictive(self, natural: VectorPotential, covariance: Any = None) -> MultivariateGaussian:
-        known, noise = MultivariateGaussian(natural), self._noise(covariance)
+        known, noise = MultivariateGaussian(self.own(natural)), self._noise(covariance)
+        check.fits("covariance", noise[..., 0, 0], natural.shape)
         xp = namespace(noise, *natural.coordinates())
         matrix = xp.asarray(self.map)
         mean = (matrix @ known.mean()[..., None])[..., 0] + self.offset
@@ -155,6 +178,7 @@ class LinearGaussian(Family):
     def likelihood(self, theta: Any, covariance: Any = None) -> MultivariateGaussian:
         noise = self._noise(covariance)
         theta = check.numbers("theta", theta)
+        check.last_axis("theta", theta, np.shape(self.map)[1], "components")
         xp = namespace(noise, theta)
         mean = (xp.asarray(self.map) @ theta[..., None])[..., 0] + self.offset
         return MultivariateGaussian.of(mean, noise)

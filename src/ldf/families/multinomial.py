@@ -9,8 +9,10 @@ import scipy.stats
 
 from ldf import check
 from ldf.distributions import Dirichlet, DirichletMultinomial
+from ldf.distributions.dirichlet import check_classes_known
 from ldf.distributions.known import KnownCounts
 from ldf.families.base import Family, effective
+from ldf.families.binomial import DECLARE
 from ldf.special import Array, dirichlet_multinomial_log_pmf, floats, log_gamma
 from ldf.statistic import ClassCounts
 
@@ -38,19 +40,25 @@ class Multinomial(Family):
             raise ValueError("how many classes there are is not said: use Multinomial(classes=K)")
         return self.classes + 1
 
-    def _counts(self, counts: Any) -> Array:
-        k = check.counts("counts", counts, effective=self.effective)
-        if np.ndim(k) == 0 or (self.classes is not None and np.shape(k)[-1] != self.classes):
-            wanted = "one column a class" if self.classes is None else f"{self.classes} columns"
-            raise check.DataError(
-                "counts", None, None, f"has shape {np.shape(k)}", f"give {wanted}"
-            )
+    def __check_init__(self) -> None:
+        if self.classes is not None and (self.classes != int(self.classes) or self.classes < 2):
+            remedy = "give a whole number from 2 on"
+            raise check.DataError("classes", None, self.classes, "is not possible", remedy)
+
+    def _counts(self, counts: Any, fractions: bool = False) -> Array:
+        how = {"fractions": fractions or self.effective, "declare": DECLARE}
+        k = check.counts("counts", counts, **how)
+        check.last_axis("counts", k, self.classes, "classes")
         return k
 
+    def design_of(self, **columns: Any) -> dict[str, Any]:
+        return {"trials": self._counts(columns["counts"]).sum(-1)}
+
     def statistic(self, counts: Any, design_effect: Any = None) -> ClassCounts:
-        """T_y. A survey's `design_effect` makes its counts effective ones."""
-        k = self._counts(counts)
+        """T_y. A survey's `design_effect` makes its (weighted) counts effective ones."""
+        k = self._counts(counts, fractions=design_effect is not None)
         if np.ndim(design_effect) > 0:
+            check.fits("design_effect", design_effect, k.shape[:-1])
             design_effect = np.asarray(design_effect)[..., None]
         return ClassCounts(effective(k, design_effect))
 
@@ -59,10 +67,15 @@ class Multinomial(Family):
         return log_gamma(k.sum(-1) + 1) - log_gamma(k + 1).sum(-1)
 
     def log_predictive(self, natural: ClassCounts, counts: Any) -> Array:
-        return dirichlet_multinomial_log_pmf(self._counts(counts), natural.counts)
+        k = self._counts(counts)
+        check.last_axis("counts", k, self.own(natural).counts.shape[-1], "classes")
+        check_classes_known(natural.counts, k.sum(-1))
+        return dirichlet_multinomial_log_pmf(k, natural.counts)
 
     def predictive(self, natural: ClassCounts, trials: Any) -> DirichletMultinomial:
-        return DirichletMultinomial(natural, check.counts("trials", trials))
+        n = check.counts("trials", trials, missing=check.A_NUMBER)
+        check.fits("trials", n, self.own(natural).shape)
+        return DirichletMultinomial(natural, n)
 
     def likelihood(self, theta: Any, trials: Any) -> KnownCounts:
         _, (p, n) = floats(check.simplex("theta", theta), check.counts("trials", trials))

@@ -14,7 +14,7 @@ from ldf.distributions import (
 )
 from ldf.distributions.gaussian import log_det
 from ldf.families.base import Family
-from ldf.families.normal import centred
+from ldf.families.normal import refuse_lost_variance
 from ldf.special import HALF_LOG_2PI, Array, floats, multivariate_log_gamma
 from ldf.statistic import VectorMoments, triangle_outputs
 
@@ -32,20 +32,25 @@ class MultivariateNormal(Family):
     prior = staticmethod(VectorMoments.prior)
     from_unconstrained = staticmethod(VectorMoments.from_unconstrained)
 
+    def __check_init__(self) -> None:
+        if self.dimension != int(self.dimension) or self.dimension < 1:
+            remedy = "give a whole number from 1 on"
+            raise check.DataError("dimension", None, self.dimension, "is not possible", remedy)
+
     @property
     def outputs(self) -> int:
         return 2 + triangle_outputs(self.dimension)
 
     def _summary(self, values: Any) -> tuple[Any, float, Array, Array]:
         """How many vectors, their mean and their scatter about it, for each unit."""
-        xp, (y,) = floats(centred("values", values))
-        if y.ndim == 0 or y.shape[-1] != self.dimension:
-            problem, remedy = f"has shape {y.shape}", f"give vectors of length {self.dimension}"
-            raise check.DataError("values", None, None, problem, remedy)
+        xp, (y,) = floats(check.numbers("values", values, missing="leave the row out"))
+        check.last_axis("values", y, self.dimension, "components")
         y = y[..., None, :] if y.ndim < 3 else y
-        mean = y.mean(-2)
+        n = y.shape[-2]
+        mean = y.sum(-2) / max(n, 1)
         off = y - mean[..., None, :]
-        return xp, float(y.shape[-2]), mean, off.swapaxes(-1, -2) @ off
+        refuse_lost_variance(y, mean, (off**2).sum(-2), n)
+        return xp, float(n), mean, off.swapaxes(-1, -2) @ off
 
     def statistic(self, values: Any) -> VectorMoments:
         xp, n, mean, scatter = self._summary(values)
@@ -60,6 +65,7 @@ class MultivariateNormal(Family):
     def log_predictive(self, natural: VectorMoments, values: Any) -> Array:
         """The joint density of all the unit's vectors."""
         xp, n, centre, scatter = self._summary(values)
+        check.fits("values", centre[..., 0], self.own(natural).shape)
         _, kappa, mean, nu, psi = NormalInverseWishart(natural).parameters("predictive")
         off = centre - mean
         pull = (kappa * n / (kappa + n))[..., None, None]
@@ -76,7 +82,8 @@ class MultivariateNormal(Family):
 
     def predictive(self, natural: VectorMoments) -> MultivariateStudentT:
         """Of one further vector."""
-        _, kappa, mean, nu, psi = NormalInverseWishart(natural).parameters("predictive")
+        known = NormalInverseWishart(self.own(natural))
+        _, kappa, mean, nu, psi = known.parameters("predictive")
         freedom = nu - self.dimension + 1
         widen = (1 + 1 / kappa) / freedom
         return MultivariateStudentT(freedom, mean, psi * widen[..., None, None])

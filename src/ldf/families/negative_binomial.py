@@ -14,6 +14,8 @@ from ldf.families.base import Family
 from ldf.special import Array, floats, log_binomial, namespace
 from ldf.statistic import Trials
 
+NO_WAITS = "leave the row out, or give a row without primary data zero waits and zero failures"
+
 
 class Waiting(Family):
     """`failures` seen in `waits` waits, each until so many successes."""
@@ -32,13 +34,10 @@ class Waiting(Family):
         """Successes that end one wait."""
 
     def _counts(self, failures: Any, waits: Any) -> tuple[Array, Array]:
+        f = check.counts("failures", failures, missing=NO_WAITS)
+        n = check.counts("waits", waits, missing=NO_WAITS)
         check.same_length(failures=failures, waits=waits)
-        f = check.counts("failures", failures)
-        n = check.counts("waits", waits)
-        if not check.is_traced(f, n):
-            most = np.where(np.asarray(n) > 0, np.inf, 0.0)
-            remedy = "a row without waits has no failures: correct it"
-            check.at_most("failures", failures, "what no wait allows", most, remedy)
+        check.needs("failures", failures, "waits", n)
         return f, n * self.until
 
     def statistic(self, failures: Any, waits: Any = 1) -> Trials:
@@ -54,13 +53,17 @@ class Waiting(Family):
 
     def log_predictive(self, natural: Trials, failures: Any, waits: Any = 1) -> Array:
         f, r = self._counts(failures, waits)
+        check.fits("failures", f, self.own(natural).shape)
         return BetaNegativeBinomial(natural, r).log_prob(f)
 
     def predictive(self, natural: Trials, waits: Any = 1) -> BetaNegativeBinomial:
-        return BetaNegativeBinomial(natural, check.counts("waits", waits) * self.until)
+        n = check.counts("waits", waits, missing=check.A_NUMBER)
+        check.fits("waits", n, self.own(natural).shape)
+        return BetaNegativeBinomial(natural, n * self.until)
 
     def likelihood(self, theta: Any, waits: Any = 1) -> KnownCount:
         p = check.probability("theta", theta)
+        check.positive("theta", theta, "without any chance of success a wait never ends")
         _, (p, r) = floats(p, check.counts("waits", waits) * self.until)
         with np.errstate(all="ignore"):
             peak = np.where(r > 1, np.floor((r - 1) * (1 - p) / p), 0.0)

@@ -9,15 +9,15 @@ import numpy as np
 from ldf import check
 from ldf.distributions import Gaussian, NormalInverseGamma, StudentT
 from ldf.families.base import Family
-from ldf.special import HALF_LOG_2PI, Array, floats, log_rising, namespace
-from ldf.statistic import Moments
+from ldf.special import HALF_LOG_2PI, Array, floats, log_rising
+from ldf.statistic import Moments, refuse_far_from_zero
 
 
 class Normal(Family):
     """`values` of unknown mean and variance: one a unit, or several on a second axis.
 
-    θ is the pair (mean, variance). Squares are summed as they are, so values whose mean is more
-    than 100,000 standard deviations away from zero are refused: subtract a constant first.
+    θ is the pair (mean, variance). Squares are summed as they are, so values more than 100,000
+    standard deviations away from zero are refused: subtract a constant first.
     """
 
     natural: ClassVar = Moments
@@ -30,10 +30,13 @@ class Normal(Family):
 
     def _summary(self, values: Any) -> tuple[Any, float, Array, Array]:
         """How many values, their mean and their sum of squares about it, for each unit."""
-        xp, (y,) = floats(centred("values", values))
+        xp, (y,) = floats(check.numbers("values", values, missing="leave the row out"))
         y = y[..., None] if y.ndim < 2 else y
-        mean = y.mean(-1)
-        return xp, float(y.shape[-1]), mean, ((y - mean[..., None]) ** 2).sum(-1)
+        n = y.shape[-1]
+        mean = y.sum(-1) / max(n, 1)
+        squares = ((y - mean[..., None]) ** 2).sum(-1)
+        refuse_lost_variance(y, mean, squares, n)
+        return xp, float(n), mean, squares
 
     def statistic(self, values: Any) -> Moments:
         xp, n, mean, squares = self._summary(values)
@@ -47,6 +50,7 @@ class Normal(Family):
     def log_predictive(self, natural: Moments, values: Any) -> Array:
         """The joint density of all the unit's values."""
         xp, n, centre, squares = self._summary(values)
+        check.fits("values", centre, self.own(natural).shape)
         _, kappa, mean, nu, variance = NormalInverseGamma(natural).parameters("predictive")
         spread = nu * variance
         more = squares + kappa * n / (kappa + n) * (centre - mean) ** 2
@@ -60,23 +64,25 @@ class Normal(Family):
 
     def predictive(self, natural: Moments) -> StudentT:
         """Of one further value."""
-        xp, kappa, mean, nu, variance = NormalInverseGamma(natural).parameters("predictive")
+        known = NormalInverseGamma(self.own(natural))
+        xp, kappa, mean, nu, variance = known.parameters("predictive")
         return StudentT(nu, mean, xp.sqrt(variance * (1 + 1 / kappa)))
 
     def likelihood(self, theta: Any) -> Gaussian:
         """Of one further value at a known (mean, variance), on the last axis."""
         theta = check.numbers("theta", theta)
+        check.last_axis("theta", theta, 2, "values, mean and variance,")
         return Gaussian.of(theta[..., 0], check.positive("variance", theta[..., 1]))
 
 
-def centred(column: str, values: Any) -> Array:
-    """The values, refused if their squares would not hold their variance."""
-    y = check.numbers(column, values)
-    if not check.is_traced(y) and np.size(y) > 1:
-        spread = float(np.std(np.asarray(y)))
-        furthest = float(np.abs(np.mean(np.asarray(y))))
-        if spread > 0 and furthest > 1e5 * spread:
-            remedy = f"subtract a constant near {furthest:.6g} from the values and the prior's mean"
-            problem = f"lies {furthest / spread:.3g} standard deviations away from zero"
-            raise check.DataError(column, None, None, problem, remedy)
-    return y if hasattr(y, "ndim") else namespace(y).asarray(y)
+def refuse_lost_variance(values: Array, mean: Array, squares: Array, n: int) -> None:
+    """Refuse values whose squares would not hold their variance: within units that have several,
+    else among all units."""
+    if check.is_traced(values) or n == 0 or np.size(values) < 2:
+        return
+    if n > 1:
+        refuse_far_from_zero("values", values, mean, squares / n)
+    else:
+        host = np.asarray(mean)
+        spread = np.broadcast_to(host.var(0, keepdims=True), host.shape)
+        refuse_far_from_zero("values", values, host, spread)

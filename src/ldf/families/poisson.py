@@ -9,7 +9,9 @@ import scipy.stats
 
 from ldf import check
 from ldf.distributions import Gamma, GammaPoisson, KnownCount
+from ldf.distributions.gamma import check_rate_known
 from ldf.families.base import Family, effective
+from ldf.families.binomial import DECLARE
 from ldf.special import Array, floats, gamma_poisson_log_pmf, log_gamma, poisson_log_pmf
 from ldf.statistic import Arrivals
 
@@ -30,21 +32,20 @@ class Poisson(Family):
     prior = staticmethod(Arrivals.prior)
     from_unconstrained = staticmethod(Arrivals.from_unconstrained)
 
-    def _counts(self, count: Any, exposure: Any) -> tuple[Array, Array]:
+    def _counts(self, count: Any, exposure: Any, fractions: bool = False) -> tuple[Array, Array]:
+        how = {"fractions": fractions or self.effective, "declare": DECLARE}
+        y = check.counts("count", count, **how)
+        remedy = "exposure is zero or more: correct the row"
+        n = check.nonnegative("exposure", exposure, remedy, missing=check.NO_PRIMARY)
         check.same_length(count=count, exposure=exposure)
-        y = check.counts("count", count, effective=self.effective)
-        n = check.nonnegative("exposure", exposure, "exposure is zero or more: correct the row")
-        if not check.is_traced(y, n):
-            most = np.where(np.asarray(n) > 0, np.inf, 0.0)
-            remedy = "a count needs exposure: correct the row"
-            check.at_most("count", count, "what no exposure allows", most, remedy)
+        check.needs("count", count, "exposure", n)
         return y, n
 
     def statistic(self, count: Any, exposure: Any = 1.0, design_effect: Any = None) -> Arrivals:
-        """T_y. A survey's `design_effect` makes its counts effective ones."""
-        y, n = self._counts(count, exposure)
-        y, n = np.broadcast_arrays(y, n) if not check.is_traced(y, n) else (y, n)
-        return Arrivals(effective(y, design_effect), effective(n, design_effect))
+        """T_y. A survey's `design_effect` makes its (weighted) counts effective ones."""
+        y, n = self._counts(count, exposure, fractions=design_effect is not None)
+        check.same_length(count=count, design_effect=design_effect)
+        return Arrivals(effective(y, design_effect), effective(n + 0 * y, design_effect))
 
     def log_base(self, count: Any, exposure: Any = 1.0) -> Array:
         xp, (y, n) = floats(*self._counts(count, exposure))
@@ -52,16 +53,20 @@ class Poisson(Family):
 
     def log_predictive(self, natural: Arrivals, count: Any, exposure: Any = 1.0) -> Array:
         y, n = self._counts(count, exposure)
+        check.fits("count", y, self.own(natural).shape)
+        check_rate_known(natural.exposure, n)
         return gamma_poisson_log_pmf(y, n, natural.count, natural.exposure)
 
     def predictive(self, natural: Arrivals, exposure: Any = 1.0) -> GammaPoisson:
-        return GammaPoisson(natural, check.nonnegative("exposure", exposure))
+        n = check.nonnegative("exposure", exposure)
+        check.fits("exposure", n, self.own(natural).shape)
+        return GammaPoisson(natural, n)
 
     def log_likelihood(self, theta: Any, count: Any, exposure: Any = 1.0) -> Array:
         y, n = self._counts(count, exposure)
-        return poisson_log_pmf(y, n * theta)
+        return poisson_log_pmf(y, n * check.nonnegative("theta", theta, "a rate is zero or more"))
 
     def likelihood(self, theta: Any, exposure: Any = 1.0) -> KnownCount:
-        rate = check.nonnegative("theta", theta)
+        rate = check.nonnegative("theta", theta, "a rate is zero or more")
         mean = rate * check.nonnegative("exposure", exposure)
         return KnownCount(scipy.stats.poisson, (mean,), np.floor(mean))

@@ -1,18 +1,6 @@
 """The numerics: one place where digits are kept."""
 
 from ldf.special.arrays import Array, floats, namespace
-from ldf.special.binet import (
-    HALF_LOG_2PI,
-    binet,
-    binet_prime,
-    digamma,
-    digamma_remainder,
-    log_gamma,
-    log_gamma_divergence,
-    log_rising,
-    multivariate_digamma,
-    multivariate_log_gamma,
-)
 from ldf.special.compound import (
     beta_binomial_log_pmf,
     binomial_log_pmf,
@@ -37,6 +25,18 @@ from ldf.special.incomplete import (
     upper_gamma_quantile,
 )
 from ldf.special.random import Draws
+from ldf.special.stirling import (
+    HALF_LOG_2PI,
+    binet,
+    binet_prime,
+    digamma,
+    digamma_remainder,
+    log_gamma,
+    log_gamma_divergence,
+    log_rising,
+    multivariate_digamma,
+    multivariate_log_gamma,
+)
 
 __all__ = [
     "HALF_LOG_2PI",

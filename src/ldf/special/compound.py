@@ -36,7 +36,7 @@ import numpy as np
 import scipy.special
 
 from ldf.special.arrays import Array, floats, is_single
-from ldf.special.binet import (
+from ldf.special.stirling import (
     HALF_LOG_2PI,
     binet_above,
     log_gamma,
@@ -132,9 +132,9 @@ def _log_total_factorial(xp: Any, n: Array) -> Array:
 
 def deviance(observed: Any, excess: Any, expected: Any) -> Array:
     """O log(O/E) − (O − E) for O, E > 0 and an excess O − E that the caller knows accurately."""
-    xp, arrays = floats(observed, excess, expected)
+    xp, (observed, excess, expected) = floats(observed, excess, expected)
     with np.errstate(all="ignore"):
-        return _pseudo_cell(xp, *arrays, 1.0)[0]
+        return _pseudo_cell(xp, observed, excess, expected, 1.0)[0]
 
 
 # --- rows of the table --------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     _, da = tangents
     along, slope = _dm_slopes(*primals)
     grown = da.sum(-1) / a.sum(-1)
-    # What is left of da sums to zero, so the slopes may be taken from their mean: fewer digits lost.
+    # What is left of da sums to zero, so slopes may be taken from their mean: fewer digits go.
     centred = slope - ((a * slope).sum(-1) / a.sum(-1))[..., None]
     return _dm(*primals), along * grown + (centred * (da - a * grown[..., None])).sum(-1)
 

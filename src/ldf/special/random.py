@@ -21,6 +21,8 @@ class Draws:
     def __init__(self, draws: int, seed: Any, *like: Array) -> None:
         self.draws = draws
         self.xp = namespace(*like)
+        if seed is None:
+            raise TypeError("draws need a seed: give a whole number")
         if self.xp is np:
             if isinstance(seed, jax.Array):
                 raise TypeError("a JAX key draws from JAX arrays: give a whole number as seed")
