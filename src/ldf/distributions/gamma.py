@@ -28,6 +28,7 @@ from ldf.special import (
     log_gamma_divergence,
     log_rising,
     namespace,
+    upper_beta_quantile,
     upper_gamma_quantile,
 )
 from ldf.statistic import Arrivals
@@ -272,11 +273,11 @@ class CompoundGamma(Continuous):
         return xp.where(xp.isposinf(t), 0.0, beta_cdf(a, size, b / (b + t)))
 
     def quantile(self, q: Any) -> Array:
-        _, a, b, size = self._parameters()
+        xp, a, b, size = self._parameters()
         check_q(q)
-        share = beta_quantile(size, a, q)  # t/(b + t)
-        with np.errstate(all="ignore"):
-            return b * share / (1 - share)
+        share, rest = beta_quantile(size, a, q), upper_beta_quantile(a, size, q)
+        with np.errstate(all="ignore"):  # t/(b + t) and b/(b + t): each has its digits near zero
+            return b * xp.where(share < 0.5, share / (1 - share), (1 - rest) / rest)
 
     def entropy(self) -> Array:
         xp, a, b, size = self._parameters()

@@ -22,6 +22,7 @@ from ldf.special.incomplete import (
     normal_quantile,
     student_cdf,
     student_quantile,
+    upper_beta_quantile,
     upper_gamma_quantile,
 )
 from ldf.special.random import Draws
@@ -71,5 +72,6 @@ __all__ = [
     "poisson_log_pmf",
     "student_cdf",
     "student_quantile",
+    "upper_beta_quantile",
     "upper_gamma_quantile",
 ]

@@ -41,6 +41,7 @@ def on_host(function: Callable[..., Any]) -> Callable[..., Array]:
 beta_cdf = on_host(scipy.special.betainc)  # (a, b, x)
 beta_sf = on_host(scipy.special.betaincc)
 beta_quantile = on_host(scipy.special.betaincinv)  # (a, b, q)
+upper_beta_quantile = on_host(scipy.special.betainccinv)
 gamma_cdf = on_host(scipy.special.gammainc)  # (shape, x·rate)
 gamma_sf = on_host(scipy.special.gammaincc)
 gamma_quantile = on_host(scipy.special.gammaincinv)
