@@ -38,12 +38,13 @@ class _Scale:
 
 
 def narrowest_interval(of: Continuous, mass: float) -> tuple[np.ndarray, np.ndarray]:
-    alone = of.shape == ()
-    with np.errstate(all="ignore"):
-        lower, upper = _narrowest(of[None] if alone else of, mass)
-    return (lower[0], upper[0]) if alone else (lower, upper)
+    if of.shape == ():
+        lower, upper = _narrowest(of[None], mass)
+        return lower[0], upper[0]
+    return _narrowest(of, mass)
 
 
+@np.errstate(all="ignore")
 def _narrowest(of: Continuous, mass: float) -> tuple[np.ndarray, np.ndarray]:
     start, end = of.support
     tail = (1 - mass) / 2
@@ -98,7 +99,25 @@ def _newton(
         small = 1e-6 * (high - low) + 4 * np.finfo(float).eps * np.abs(high)
         done = good & (np.abs(new_low - low) <= small) & (np.abs(new_high - high) <= small)
         left = tuple(axis[~done] for axis in left)
+        left = _pinned(of, mass, lower, upper, left)
     return _bisect(of, mass, lower, upper, left)
+
+
+def _pinned(
+    of: Continuous,
+    mass: float,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    left: tuple[np.ndarray, ...],
+) -> tuple[np.ndarray, ...]:
+    """Rows of which an end has come as near to that of the support as floats can: there it stays."""
+    at_start = (lower[left] < 1e-290) & (of.support[0] == 0)
+    at_end = (upper[left] > 1 - 1e-15) & (of.support[1] == 1)
+    first = tuple(axis[at_start] for axis in left)
+    last = tuple(axis[at_end & ~at_start] for axis in left)
+    lower[first], upper[first] = 0.0, of[first].quantile(mass)
+    lower[last], upper[last] = of[last].quantile(1 - mass), 1.0
+    return tuple(axis[~(at_start | at_end)] for axis in left)
 
 
 def _bisect(
