@@ -258,10 +258,15 @@ def labelled(rows: Any, index: Any) -> Any:
     return (pd.Series if np.ndim(rows) == 1 else pd.DataFrame)(rows, index=index)
 
 
+def masked(rows: Any) -> Any:
+    """A good number lies hidden under the mask."""
+    return np.ma.array(np.nan_to_num(rows, nan=1.0), mask=np.isnan(rows))
+
+
 CONTAINERS: dict[str, tuple[Callable[[Any], Any], Any]] = {  # and what the second row is called
     "float32": (lambda rows: np.array(rows, np.float32), 1),
     "object": (lambda rows: np.array(rows, object), 1),
-    "masked": (lambda rows: np.ma.masked_invalid(np.array(rows, float)), 1),
+    "masked": (lambda rows: masked(np.array(rows, float)), 1),
     "jax": (lambda rows: jnp.array(rows, jnp.float32), 1),
     "labelled": (lambda rows: labelled(rows, DISTRICTS), "Gatsibo"),
     "two-levels": (lambda rows: labelled(rows, VILLAGES), ("East", 2)),

@@ -1,7 +1,8 @@
 """Distributions of θ and of y."""
 
 from ldf.distributions.base import Continuous, Distribution, Integer, Univariate
-from ldf.distributions.beta import Beta, BetaBinomial, BetaNegativeBinomial
+from ldf.distributions.beta import Beta, BetaNegativeBinomial
+from ldf.distributions.beta_binomial import BetaBinomial
 from ldf.distributions.dirichlet import Dirichlet, DirichletMultinomial
 from ldf.distributions.gamma import CompoundGamma, Gamma, GammaPoisson, InverseGamma
 from ldf.distributions.gaussian import (

@@ -8,7 +8,8 @@ import numpy as np
 
 from ldf import check
 from ldf.distributions.base import Distribution
-from ldf.distributions.beta import Beta, BetaBinomial
+from ldf.distributions.beta import Beta
+from ldf.distributions.beta_binomial import BetaBinomial
 from ldf.special import (
     HALF_LOG_2PI,
     Array,

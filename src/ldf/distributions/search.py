@@ -110,7 +110,7 @@ def _pinned(
     upper: np.ndarray,
     left: tuple[np.ndarray, ...],
 ) -> tuple[np.ndarray, ...]:
-    """Rows of which an end has come as near to that of the support as floats can: there it stays."""
+    """Rows with an end as near to that of the support as floats come: there it stays."""
     at_start = (lower[left] < 1e-290) & (of.support[0] == 0)
     at_end = (upper[left] > 1 - 1e-15) & (of.support[1] == 1)
     first = tuple(axis[at_start] for axis in left)

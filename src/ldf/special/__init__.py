@@ -3,13 +3,8 @@
 from ldf.special.arrays import Array, floats, namespace
 from ldf.special.compound import (
     beta_binomial_log_pmf,
-    binomial_log_pmf,
-    deviance,
-    difference_of_products,
     dirichlet_multinomial_log_pmf,
     gamma_poisson_log_pmf,
-    log_binomial,
-    poisson_log_pmf,
 )
 from ldf.special.incomplete import (
     beta_cdf,
@@ -25,6 +20,7 @@ from ldf.special.incomplete import (
     upper_beta_quantile,
     upper_gamma_quantile,
 )
+from ldf.special.plain import binomial_log_pmf, log_binomial, poisson_log_pmf
 from ldf.special.random import Draws
 from ldf.special.stirling import (
     HALF_LOG_2PI,
@@ -38,6 +34,7 @@ from ldf.special.stirling import (
     multivariate_digamma,
     multivariate_log_gamma,
 )
+from ldf.special.table import deviance, difference_of_products
 
 __all__ = [
     "HALF_LOG_2PI",

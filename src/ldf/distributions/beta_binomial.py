@@ -1,0 +1,170 @@
+"""Successes among further trials, when the rate has a Beta.
+
+Its distribution function has no closed form: the mass of all counts is tabulated by the ratio of
+neighbouring ones, for units of like size together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ldf import check
+from ldf.distributions.base import Univariate, check_q, on_host
+from ldf.distributions.beta import check_rate_known, logistic, spread
+from ldf.special import Array, Draws, beta_binomial_log_pmf, floats, namespace
+from ldf.statistic import Trials
+
+
+class BetaBinomial(Univariate):
+    """Successes among further trials."""
+
+    natural: Trials
+    trials: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.natural.shape, np.shape(self.trials))
+
+    def __getitem__(self, rows: Any) -> BetaBinomial:
+        trials = namespace(self.trials).broadcast_to(self.trials, self.shape)
+        return BetaBinomial(spread(self.natural, self.shape)[rows], trials[rows])
+
+    def _parameters(self) -> tuple[Any, Array, Array, Array]:
+        xp, (a, b, n) = floats(self.natural.successes, self.natural.failures, self.trials)
+        check_rate_known(a + b, n)
+        return xp, *xp.broadcast_arrays(a, b, n)
+
+    def mean(self) -> Array:
+        xp, a, b, n = self._parameters()
+        with np.errstate(all="ignore"):
+            return xp.where(n == 0, 0.0, n * (a / (a + b)))
+
+    def variance(self) -> Array:
+        xp, a, b, n = self._parameters()
+        total = a + b
+        with np.errstate(all="ignore"):
+            spread = n * (a / total) * (b / total) * ((total + n) / (total + 1))
+            return xp.where(n == 0, 0.0, spread)
+
+    def mode(self) -> Array:
+        xp, a, b, n = self._parameters()
+        with np.errstate(all="ignore"):
+            inner = xp.floor((n + 1) * (a - 1) / (a + b - 2))
+        inner = xp.clip(inner, 0.0, n)
+        ends = xp.where(a < b, 0.0, xp.where(a > b, n, np.nan))
+        one_end = xp.where(a <= 1, 0.0, n)
+        mode = xp.where((a > 1) & (b > 1), inner, xp.where((a <= 1) & (b <= 1), ends, one_end))
+        return xp.where(n == 0, 0.0, mode)
+
+    def log_prob(self, successes: Any) -> Array:
+        xp, a, b, n = self._parameters()
+        _, (k, _) = floats(check.numbers("successes", successes), a)
+        inside = (k >= 0) & (k <= n) & (k == xp.floor(k))
+        k = xp.where(inside, k, 0.0)
+        return xp.where(inside, beta_binomial_log_pmf(k, n - k, a, b), -np.inf)
+
+    @on_host
+    def cdf(self, successes: Any) -> Array:
+        k = np.floor(np.broadcast_to(check.numbers("successes", successes), self.shape).reshape(-1))
+
+        def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
+            index = np.clip(k[rows], 0, cumulative.shape[1] - 1).astype(np.int64)
+            found = np.take_along_axis(cumulative, index[:, None], 1)[:, 0]
+            return np.where(k[rows] < 0, 0.0, np.minimum(found, 1.0))
+
+        return self._by_table(look_up)
+
+    @on_host
+    def quantile(self, q: Any) -> Array:
+        check_q(q)
+        levels = np.broadcast_to(np.asarray(q, dtype=float), self.shape).reshape(-1)
+
+        def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
+            enough = levels[rows][:, None] * (1 - 8 * np.finfo(float).eps)
+            return (cumulative < enough).sum(1).astype(float)
+
+        return self._by_table(look_up)
+
+    def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
+        ends = self._by_table(lambda _, cumulative: _narrowest_window(cumulative, mass))
+        return ends[..., 0], ends[..., 1]
+
+    def sample(self, draws: int, seed: Any) -> Array:
+        xp, a, b, n = self._parameters()
+        source = Draws(draws, seed, a)
+        rate = logistic(xp, source.log_gamma(a) - source.log_gamma(b))
+        return source.binomial(xp.broadcast_to(n, rate.shape), rate)
+
+    def _by_table(self, look_up: Any) -> np.ndarray:
+        """Tabulate the mass of all counts, units of like size together, and look something up."""
+        _, *parameters = self._parameters()
+        a, b, n = (np.asarray(p, dtype=np.float64).reshape(-1) for p in parameters)
+        blocks = list(_blocks(n)) or [np.zeros(0, np.int64)]
+        found = [
+            look_up(rows, np.cumsum(_beta_binomial_table(a[rows], b[rows], n[rows]), 1))
+            for rows in blocks
+        ]
+        back = np.argsort(np.concatenate(blocks))
+        return np.concatenate(found)[back].reshape(self.shape + found[0].shape[1:])
+
+
+BLOCK = 4_000_000  # table cells held at once
+LARGEST_TABLE = 20_000_000
+
+
+def _blocks(n: np.ndarray) -> Iterator[np.ndarray]:
+    """Rows in blocks of similar size, none much larger than BLOCK cells."""
+    largest = n.max(initial=0)
+    if largest > LARGEST_TABLE:
+        row = int(np.argmax(n))
+        remedy = f"distribution functions are tabulated up to {LARGEST_TABLE:,} trials"
+        raise check.DataError("trials", row, largest, "is too many to tabulate", remedy)
+    order = np.argsort(-n, kind="stable")  # the first row of a block is its widest
+    start = 0
+    while start < len(order):
+        stop = start + max(1, int(BLOCK // (n[order[start]] + 1)))
+        yield order[start:stop]
+        start = stop
+
+
+def _beta_binomial_table(a: np.ndarray, b: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The mass of 0 … n, a row a unit, by the ratio of neighbouring masses."""
+    a, b, n = a[:, None], b[:, None], n[:, None]
+    k = np.arange(n.max(initial=0))
+    with np.errstate(all="ignore"):
+        left = np.maximum(n - k, 0)
+        steps = np.log(left) - np.log1p(k) + np.log(a + k) - np.log(b + np.maximum(left - 1, 0))
+        logs = np.concatenate(
+            [np.zeros_like(a), np.cumsum(np.where(left > 0, steps, -np.inf), 1)], 1
+        )
+        logs = np.where(np.arange(logs.shape[1]) <= n, logs, -np.inf)
+        peak = logs.max(1, keepdims=True)
+        # A rate that is surely one (b = 0) has all its mass at n.
+        sure = np.where(np.arange(logs.shape[1]) == n, 0.0, -np.inf)
+        logs = np.where(
+            np.isposinf(peak) | np.isnan(peak), sure, logs - np.where(np.isinf(peak), 0, peak)
+        )
+    mass = np.exp(logs)
+    return mass / mass.sum(1, keepdims=True)
+
+
+def _narrowest_window(cumulative: np.ndarray, mass: float) -> np.ndarray:
+    """First and last of the fewest neighbouring counts that hold the mass."""
+    rows, width = cumulative.shape
+    before = np.concatenate([np.zeros((rows, 1)), cumulative], 1)
+    enough = mass * (1 - 8 * np.finfo(float).eps)
+    few, many = np.zeros(rows, np.int64), np.full(rows, width)  # too few, surely enough
+    first = np.zeros(rows, np.int64)
+    columns = np.arange(width)
+    while (many - few > 1).any():
+        size = (few + many) // 2
+        ends = np.minimum(columns[None, :] + size[:, None], width)
+        held = np.take_along_axis(before, ends, 1) - before[:, :-1]
+        best = held.argmax(1)
+        holds = np.take_along_axis(held, best[:, None], 1)[:, 0] >= enough
+        first = np.where(holds, best, first)
+        many, few = np.where(holds, size, many), np.where(holds, few, size)
+    return np.stack([first, first + many - 1], -1).astype(float)

@@ -1,0 +1,128 @@
+"""What is counted: trials, classes, arrivals."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from ldf import check
+from ldf.special.arrays import Array, namespace
+from ldf.statistic.base import Statistic
+
+
+def softplus(x: Array) -> Array:
+    return jax.nn.softplus(x) if isinstance(x, jax.Array) else np.logaddexp(0.0, x)
+
+
+def sigmoid(x: Array) -> Array:
+    # 1/(1 + e^-x) written so that both it and its complement keep their digits at either end.
+    return jax.nn.sigmoid(x) if isinstance(x, jax.Array) else np.exp(-np.logaddexp(0.0, -x))
+
+
+FORMULATIONS = ("rate", "counts")
+
+
+class Trials(Statistic):
+    """Successes and failures: what a Beta prior counts."""
+
+    successes: Array
+    failures: Array
+
+    event_axes: ClassVar = (0, 0)
+    outputs: ClassVar[int] = 2
+
+    @classmethod
+    def prior(cls, successes: Any, failures: Any) -> Trials:
+        """Pseudo-observations given by hand: a prior Be(successes, failures), or what auxiliary
+        data are worth. They may be fractional."""
+        a = check.nonnegative("successes", successes)
+        b = check.nonnegative("failures", failures)
+        check.same_length(successes=successes, failures=failures)
+        return cls(a, b)
+
+    @classmethod
+    def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Trials:
+        """From a mapping's two outputs: (n, μ) through softplus and logistic, or (a, b)."""
+        check.one_of("formulation", formulation, FORMULATIONS)
+        first, second = outputs[..., 0], outputs[..., 1]
+        if formulation == "counts":
+            return cls(softplus(first), softplus(second))
+        trials = softplus(first)
+        return cls(trials * sigmoid(second), trials * sigmoid(-second))
+
+    @property
+    def t(self) -> Array:
+        return self.successes
+
+    @property
+    def n(self) -> Array:
+        return self.successes + self.failures
+
+
+class ClassCounts(Statistic):
+    """Counts a class, classes on the last axis: what a Dirichlet prior counts."""
+
+    counts: Array
+
+    event_axes: ClassVar = (1,)
+
+    @classmethod
+    def prior(cls, counts: Any) -> ClassCounts:
+        """Pseudo-counts given by hand: a prior Dir(counts), or what auxiliary data are worth."""
+        array = check.nonnegative("counts", counts)
+        check.last_axis("counts", array, None, "classes")
+        return cls(array)
+
+    @classmethod
+    def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> ClassCounts:
+        """From a mapping's outputs: n and the K logits of the shares, or K counts."""
+        check.one_of("formulation", formulation, FORMULATIONS)
+        if formulation == "counts":
+            return cls(softplus(outputs))
+        xp = namespace(outputs)
+        logits = outputs[..., 1:] - outputs[..., 1:].max(-1, keepdims=True)
+        shares = xp.exp(logits) / xp.exp(logits).sum(-1, keepdims=True)
+        return cls(softplus(outputs[..., :1]) * shares)
+
+    @property
+    def t(self) -> Array:
+        return self.counts
+
+    @property
+    def n(self) -> Array:
+        return self.counts.sum(-1)
+
+
+class Arrivals(Statistic):
+    """A count and the exposure it took: what a Gamma prior counts."""
+
+    count: Array
+    exposure: Array
+
+    event_axes: ClassVar = (0, 0)
+    outputs: ClassVar[int] = 2
+
+    @classmethod
+    def prior(cls, count: Any, exposure: Any) -> Arrivals:
+        """Pseudo-observations given by hand: a prior Ga(shape count, rate exposure), or what
+        auxiliary data are worth."""
+        a, b = check.nonnegative("count", count), check.nonnegative("exposure", exposure)
+        check.same_length(count=count, exposure=exposure)
+        return cls(a, b)
+
+    @classmethod
+    def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Arrivals:
+        """From a mapping's two outputs: exposure and rate, or count and exposure."""
+        check.one_of("formulation", formulation, FORMULATIONS)
+        first, second = softplus(outputs[..., 0]), softplus(outputs[..., 1])
+        return cls(first * second, first) if formulation == "rate" else cls(first, second)
+
+    @property
+    def t(self) -> Array:
+        return self.count
+
+    @property
+    def n(self) -> Array:
+        return self.exposure
