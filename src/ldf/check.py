@@ -23,7 +23,7 @@ class DataError(ValueError):
     def __init__(self, column: str, row: Any, value: Any, problem: str, remedy: str) -> None:
         self.column, self.row, self.value = column, row, value
         self.problem, self.remedy = problem, remedy
-        where = f"column '{column}'" + ("" if row is None else f", row {row!r}")
+        where = f"column '{column}'" + ("" if row is None else f", row {shown(row)}")
         what = "" if value is None or problem == "is missing" else f": {shown(value)}"
         super().__init__(f"{where}{what} {problem}; {remedy}.")
 
@@ -34,6 +34,8 @@ class DoesNotExist(ValueError):
 
 def shown(value: Any) -> str:
     """A value as a person would write it, on one line."""
+    if not isinstance(value, str | int | float | list | tuple | np.generic | np.ndarray):
+        return str(value)
     if isinstance(value, np.ndarray):
         return repr(value.tolist())
     if isinstance(value, np.floating):
@@ -55,27 +57,37 @@ NO_PRIMARY = "leave the row out, or give a row without primary data zero trials 
 A_NUMBER = "give a number"
 
 
-def numbers(column: str, values: Any, *, missing: str = A_NUMBER, infinite: bool = False) -> Array:
+def numbers(
+    column: str,
+    values: Any,
+    *,
+    missing: str = A_NUMBER,
+    infinite: bool = False,
+    absent: Any = False,
+) -> Array:
     """The values as an array of floats: NumPy's, or JAX's if they are a JAX array.
 
-    `missing` is the remedy for a missing value; infinities pass only if `infinite`.
+    `missing` is the remedy for a missing value, which passes (as NaN) only where it is `absent` by
+    its row's own word; infinities pass only if `infinite`.
     """
     if is_traced(values):
         return values
     if isinstance(values, jax.Array):
+        if jnp.issubdtype(values.dtype, jnp.complexfloating):
+            refuse(column, values, np.ones(values.shape, bool), "is a complex number", TURN)
         array = values if jnp.issubdtype(values.dtype, jnp.floating) else values.astype(float)
     else:
-        array = _host_numbers(column, values, missing)
+        array = _host_numbers(column, values)
     host = np.asarray(array)
-    refuse(column, values, np.isnan(host), "is missing", missing)
+    refuse(column, values, np.isnan(host) & ~np.asarray(absent), "is missing", missing)
     if not infinite:
         refuse(column, values, np.isinf(host), "is infinite", "give a finite number")
     return array
 
 
-def _host_numbers(column: str, values: Any, missing: str) -> np.ndarray:
+def _host_numbers(column: str, values: Any) -> np.ndarray:
     if isinstance(values, np.ma.MaskedArray):
-        refuse(column, values.data, np.ma.getmaskarray(values), "is missing", missing)
+        return np.where(np.ma.getmaskarray(values), np.nan, _host_numbers(column, values.data))
     try:
         array = np.asarray(values)
     except ValueError:
@@ -89,7 +101,7 @@ def _host_numbers(column: str, values: Any, missing: str) -> np.ndarray:
     if array.dtype.kind == "O":
         entries = np.empty(array.size)
         for position, value in enumerate(array.reshape(-1)):
-            entries[position] = _entry(column, values, array, position, value, missing)
+            entries[position] = _entry(column, values, array, position, value)
         return entries.reshape(array.shape)
     kinds = {"m": "is a duration", "M": "is a date", "c": "is a complex number"}
     problem = kinds.get(array.dtype.kind, "is not a number")
@@ -99,23 +111,27 @@ def _host_numbers(column: str, values: Any, missing: str) -> np.ndarray:
 
 TURN = "turn the column into numbers first"
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+_DATES = {"Timestamp", "datetime", "date", "datetime64", "Period"}
+_DURATIONS = {"Timedelta", "timedelta", "timedelta64"}
 
 
-def _entry(
-    column: str, values: Any, array: np.ndarray, position: int, value: Any, missing: str
-) -> float:
+def _entry(column: str, values: Any, array: np.ndarray, position: int, value: Any) -> float:
     at = tuple(int(i) for i in np.unravel_index(position, array.shape)) if array.ndim else ()
-    if type(value).__name__ in _MISSING_TYPES:
-        raise DataError(column, _label(values, at), value, "is missing", missing)
+    kind = type(value).__name__
+    if kind in _MISSING_TYPES:
+        return np.nan
+    for kinds, problem in ((_DATES, "is a date"), (_DURATIONS, "is a duration")):
+        if kind in kinds:
+            raise DataError(column, _label(values, at), value, problem, TURN)
     if isinstance(value, list | tuple | np.ndarray):
         _refuse_ragged(column)
     if isinstance(value, str | bytes):
         raise DataError(column, _label(values, at), value, "is text, not a number", TURN)
     if isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
-        return float(value)
+        return float(value) if abs(value) < 1e308 or value != value else np.inf
     try:  # decimals and fractions
         return float(value) if hasattr(value, "as_integer_ratio") else _refuse_entry()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(column, _label(values, at), value, "is not a number", TURN) from None
 
 
@@ -147,8 +163,9 @@ def refuse(
     wrong: Any,
     problem: str | Callable[[tuple[int, ...]], str],
     remedy: str,
+    labels: Any = None,
 ) -> None:
-    """Raise for the first row that is wrong."""
+    """Raise for the first row that is wrong; `labels` may know its name better than `values`."""
     if is_traced(wrong):
         return
     wrong = np.asarray(wrong)
@@ -156,9 +173,11 @@ def refuse(
         return
     at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
     array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        array = values.filled(np.nan) if values.dtype.kind == "f" else values.astype(float)
     value = np.broadcast_to(array, np.broadcast_shapes(array.shape, wrong.shape))[at]
     text = problem(at) if callable(problem) else problem
-    raise DataError(column, _label(values, at), value, text, remedy)
+    raise DataError(column, _label(values if labels is None else labels, at), value, text, remedy)
 
 
 def nonnegative(
@@ -239,10 +258,14 @@ def needs(column: str, values: Any, other: str, amounts: Any) -> None:
 
 def same_length(**columns: Any) -> None:
     """All columns describe the same units, in the same order; a single number serves all."""
-    given = {name: value for name, value in columns.items() if np.ndim(value) > 0}
-    for (first, one), (second, other) in zip(given.items(), list(given.items())[1:], strict=False):
+    given = [(name, value) for name, value in columns.items() if np.ndim(value) > 0]
+    # Each with the first that says as much: the first column, and the first that has an index.
+    pairs = [(given[0], other) for other in given[1:]]
+    indexed = [item for item in given if hasattr(getattr(item[1], "index", None), "equals")]
+    pairs += [(indexed[0], other) for other in indexed[1:]]
+    for (first, one), (second, other) in pairs:
         if np.ndim(one) != np.ndim(other):
-            problem = f"is a table of {np.ndim(other)} axes but column '{first}' of {np.ndim(one)}"
+            problem = f"has {_axes(other)} but column '{first}' has {_axes(one)}"
             raise DataError(second, None, None, problem, "give every column one value a unit")
         if np.shape(one) != np.shape(other):
             problem = f"has {_rows(other)} but column '{first}' has {_rows(one)}"
@@ -256,7 +279,13 @@ def same_length(**columns: Any) -> None:
 
 def _rows(values: Any) -> str:
     shape = np.shape(values)
-    return f"{shape[0]} rows" if len(shape) == 1 else " × ".join(map(str, shape)) + " values"
+    if len(shape) == 1:
+        return f"{shape[0]} row" + ("" if shape[0] == 1 else "s")
+    return " × ".join(map(str, shape)) + " values"
+
+
+def _axes(values: Any) -> str:
+    return "rows of several values" if np.ndim(values) > 1 else "one value a row"
 
 
 def fits(column: str, values: Any, shape: tuple[int, ...]) -> None:
@@ -276,6 +305,20 @@ def last_axis(column: str, values: Any, size: int | None, what: str) -> None:
         found = "is a single number" if own is None else f"has {own} {what}"
         wanted = f"one or more {what}" if size is None else f"{size} {what}"
         raise DataError(column, None, None, found, f"give {wanted} a row")
+
+
+def single(column: str, value: Any) -> None:
+    """One number, not one a row."""
+    if np.ndim(value):
+        problem = "is not one number"
+        raise DataError(column, None, None, problem, "the family knows one value for all rows")
+
+
+def classes(column: str, values: Any, number: int | None = None) -> None:
+    """Two classes or more, on the last axis."""
+    last_axis(column, values, number, "classes")
+    if np.shape(values)[-1] == 1:
+        raise DataError(column, None, None, "has one class", "give two classes or more a row")
 
 
 def one_of(column: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -312,9 +355,16 @@ def positive_definite(column: str, values: Any, size: int | None = None) -> Arra
     wrong = skew > 1e-6 * scale
     _refuse_block(column, values, host, wrong, "is not symmetric", "give a symmetric matrix")
     remedy = "give a covariance whose eigenvalues are all above zero"
-    least = np.linalg.eigvalsh(host).min(-1)
-    _refuse_block(column, values, host, least <= 0, "is not positive definite", remedy)
+    wrong = ~is_definite(host)
+    _refuse_block(column, values, host, wrong, "is not positive definite", remedy)
     return array
+
+
+def is_definite(matrices: np.ndarray) -> np.ndarray:
+    """Whether all eigenvalues are above zero by more than rounding."""
+    values = np.linalg.eigvalsh(matrices)
+    slack = values.shape[-1] * np.finfo(matrices.dtype).eps
+    return values[..., 0] > slack * np.abs(values).max(-1, initial=0)
 
 
 def _refuse_block(

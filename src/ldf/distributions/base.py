@@ -39,10 +39,12 @@ def _call_on_host(function: Callable[..., Any], results: int, shape: Any, *trees
 
 def on_host(method: Callable[..., Any]) -> Callable[..., Any]:
     """For methods of one elementwise argument that are written for NumPy."""
+    column = "q" if method.__name__ == "quantile" else "value"
 
     @wraps(method)
     def call(self: Any, value: Any) -> Any:
-        value = check.numbers("value", value, infinite=True)
+        value = check.numbers(column, value, infinite=True)
+        check.fits(column, value, self.shape)
         shape = np.broadcast_shapes(self.shape, np.shape(value))
         return _call_on_host(method, 1, shape, self, value)
 
@@ -160,3 +162,9 @@ def check_q(q: Any) -> None:
         host = np.asarray(levels)
         remedy = "a quantile is asked for at a probability between 0 and 1"
         check.refuse("q", host, (host < 0) | (host > 1), "is not between 0 and 1", remedy)
+
+
+def check_component(component: Any, size: int) -> None:
+    if not isinstance(component, int | np.integer) or not -size <= component < size:
+        remedy = f"choose a component from 0 to {size - 1}"
+        raise check.DataError("component", None, component, "is not there", remedy)

@@ -239,7 +239,7 @@ class BetaNegativeBinomial(Integer):
     def cdf(self, failures: Any) -> Array:
         """P(at most f failures) = P(at least r successes in r + f trials)."""
         _, a, b, r = self._parameters()
-        f = np.floor(np.asarray(check.numbers("failures", failures), dtype=float))
+        f = np.floor(np.asarray(check.numbers("failures", failures, infinite=True), dtype=float))
         a, b, r, f = np.broadcast_arrays(a, b, r, f)
         if (r != np.round(r)).any():
             remedy = "its distribution function needs a whole number of successes"
@@ -247,12 +247,12 @@ class BetaNegativeBinomial(Integer):
                 "successes", None, r[r != np.round(r)][0], "is fractional", remedy
             )
         below = np.zeros(r.shape)
-        safe = np.maximum(f, 0.0)
+        safe = np.where(np.isfinite(f), np.maximum(f, 0.0), 0.0)
         for j in range(int(r.max(initial=0))):
             few = np.minimum(float(j), np.maximum(r - 1, 0))
             mass = np.exp(beta_binomial_log_pmf(few, r + safe - few, a, b))
             below = below + np.where(j < r, mass, 0.0)
-        return np.where(f < 0, 0.0, np.clip(1 - below, 0.0, 1.0))
+        return np.where(f < 0, 0.0, np.where(np.isposinf(f), 1.0, np.clip(1 - below, 0.0, 1.0)))
 
     def sample(self, draws: int, seed: Any) -> Array:
         xp, a, b, r = self._parameters()

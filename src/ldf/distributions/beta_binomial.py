@@ -68,7 +68,10 @@ class BetaBinomial(Univariate):
 
     @on_host
     def cdf(self, successes: Any) -> Array:
-        k = np.floor(np.broadcast_to(check.numbers("successes", successes), self.shape).reshape(-1))
+        k = check.numbers("successes", successes, infinite=True)
+        if np.broadcast_shapes(self.shape, k.shape) != self.shape:
+            return self._spread(k.shape).cdf(k)
+        k = np.floor(np.broadcast_to(k, self.shape).reshape(-1))
 
         def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
             index = np.clip(k[rows], 0, cumulative.shape[1] - 1).astype(np.int64)
@@ -80,13 +83,21 @@ class BetaBinomial(Univariate):
     @on_host
     def quantile(self, q: Any) -> Array:
         check_q(q)
-        levels = np.broadcast_to(np.asarray(q, dtype=float), self.shape).reshape(-1)
+        q = np.asarray(q, dtype=float)
+        if np.broadcast_shapes(self.shape, q.shape) != self.shape:
+            return self._spread(q.shape).quantile(q)
+        levels = np.broadcast_to(q, self.shape).reshape(-1)
 
         def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
             enough = levels[rows][:, None] * (1 - 8 * np.finfo(float).eps)
             return (cumulative < enough).sum(1).astype(float)
 
         return self._by_table(look_up)
+
+    def _spread(self, shape: tuple[int, ...]) -> BetaBinomial:
+        """The same units, once for each of several values."""
+        wide = np.broadcast_shapes(self.shape, shape)
+        return BetaBinomial(spread(self.natural, wide), np.broadcast_to(self.trials, wide))
 
     def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
         ends = self._by_table(lambda _, cumulative: _narrowest_window(cumulative, mass))
@@ -119,7 +130,7 @@ def _blocks(n: np.ndarray) -> Iterator[np.ndarray]:
     """Rows in blocks of similar size, none much larger than BLOCK cells."""
     largest = n.max(initial=0)
     if largest > LARGEST_TABLE:
-        row = int(np.argmax(n))
+        row = int(np.argmax(n)) if len(n) > 1 else None
         remedy = f"distribution functions are tabulated up to {LARGEST_TABLE:,} trials"
         raise check.DataError("trials", row, largest, "is too many to tabulate", remedy)
     order = np.argsort(-n, kind="stable")  # the first row of a block is its widest

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Distribution
+from ldf.distributions.base import Distribution, check_component
 from ldf.distributions.beta import Beta
 from ldf.distributions.beta_binomial import BetaBinomial
 from ldf.special import (
@@ -41,9 +41,7 @@ def _marginal(counts: Array, component: int | None) -> Trials:
     )
     if component is None:
         return Trials(counts, others)
-    if not -classes <= component < classes:
-        remedy = f"choose a class from 0 to {classes - 1}"
-        raise check.DataError("component", None, component, "is not a class", remedy)
+    check_component(component, classes)
     return Trials(counts[..., component], others[..., component])
 
 
@@ -187,6 +185,7 @@ class DirichletMultinomial(Distribution):
 
     def marginal(self, component: int | None = None) -> BetaBinomial:
         """The beta-binomial of one class's count, or of all with classes on the last axis."""
+        check_classes_known(self.natural.counts, self.trials)
         trials = namespace(self.trials).asarray(self.trials)
         return BetaBinomial(
             _marginal(self.natural.counts, component),

@@ -362,6 +362,6 @@ class InverseGamma(Continuous):
 
 
 def _reciprocal(value: Any) -> Array:
-    xp, (x,) = floats(check.numbers("value", value))
+    xp, (x,) = floats(check.numbers("value", value, infinite=True))
     with np.errstate(all="ignore"):
         return xp.where(x > 0, 1 / x, np.inf)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Continuous, Distribution, check_q
+from ldf.distributions.base import Continuous, Distribution, check_component, check_q
 from ldf.special import (
     HALF_LOG_2PI,
     Array,
@@ -118,12 +118,6 @@ class Gaussian(Continuous):
         return mean + Draws(draws, seed, mean).normal(mean) / xp.sqrt(j)
 
 
-def check_component(component: int, size: int) -> None:
-    if not -size <= component < size:
-        remedy = f"choose a component from 0 to {size - 1}"
-        raise check.DataError("component", None, component, "is not there", remedy)
-
-
 def _solve(matrix: Array, vector: Array) -> Array:
     return namespace(matrix, vector).linalg.solve(matrix, vector[..., None])[..., 0]
 
@@ -144,8 +138,13 @@ class MultivariateGaussian(Distribution):
 
     @staticmethod
     def log_partition(natural: VectorPotential) -> Array:
-        """log Z: hᵀJ⁻¹h/2 − ½ log|J| + D/2 log 2π."""
-        _, (h, j) = floats(natural.potential, natural.precision)
+        """log Z: hᵀJ⁻¹h/2 − ½ log|J| + D/2 log 2π; infinite if improper."""
+        xp, (h, j) = floats(natural.potential, natural.precision)
+        if xp is np:
+            proper = check.is_definite(j)
+            j = np.where(proper[..., None, None], j, np.eye(h.shape[-1]))
+            value = 0.5 * (h * _solve(j, h)).sum(-1) - 0.5 * log_det(j)
+            return np.where(proper, value + h.shape[-1] * HALF_LOG_2PI, np.inf)
         return 0.5 * (h * _solve(j, h)).sum(-1) - 0.5 * log_det(j) + h.shape[-1] * HALF_LOG_2PI
 
     @staticmethod
@@ -169,9 +168,8 @@ class MultivariateGaussian(Distribution):
     def _proper(self, quantity: str) -> tuple[Any, Array, Array]:
         xp, (h, j) = floats(self.natural.potential, self.natural.precision)
         if not check.is_traced(j):
-            least = np.linalg.eigvalsh(np.asarray(j))[..., 0]
             why = "some direction was not observed, not even by a prior"
-            check.exists(f"posterior {quantity}", least > 0, why, IMPROPER)
+            check.exists(f"posterior {quantity}", check.is_definite(np.asarray(j)), why, IMPROPER)
         return xp, h, j
 
     def mean(self) -> Array:
@@ -200,7 +198,9 @@ class MultivariateGaussian(Distribution):
     def log_prob(self, value: Any) -> Array:
         """The log density of a vector."""
         _, h, j = self._proper("density")
-        off = check.numbers("value", value) - _solve(j, h)
+        x = check.numbers("value", value)
+        check.last_axis("value", x, h.shape[-1], "components")
+        off = x - _solve(j, h)
         quadratic = (off * (j @ off[..., None])[..., 0]).sum(-1)
         return 0.5 * log_det(j) - h.shape[-1] * HALF_LOG_2PI - 0.5 * quadratic
 
@@ -346,7 +346,9 @@ class MultivariateStudentT(Distribution):
     def log_prob(self, value: Any) -> Array:
         """The log density of a vector."""
         xp, (freedom, centre, spread) = floats(self.freedom, self.centre, self.spread)
-        _, (x, centre) = floats(check.numbers("value", value), centre)
+        x = check.numbers("value", value)
+        check.last_axis("value", x, centre.shape[-1], "components")
+        _, (x, centre) = floats(x, centre)
         off = x - centre
         size = off.shape[-1]
         distance = (off * _solve(xp.broadcast_to(spread, (*off.shape, size)), off)).sum(-1)

@@ -13,8 +13,15 @@ import numpy as np
 import scipy.stats
 
 from ldf import check
-from ldf.distributions.base import Continuous, Distribution, Integer, check_q
-from ldf.special import Array
+from ldf.distributions.base import (
+    Continuous,
+    Distribution,
+    Integer,
+    check_component,
+    check_mass,
+    check_q,
+)
+from ldf.special import Array, check_draws
 
 
 class KnownCount(Integer):
@@ -52,6 +59,7 @@ class KnownCount(Integer):
         return self.law.cdf(check.numbers("value", value, infinite=True), *self.parameters)
 
     def sample(self, draws: int, seed: Any) -> Array:
+        check_draws(draws, seed)
         size = (draws, *self.shape)
         rng = np.random.default_rng(seed)
         return self.law.rvs(*self.parameters, size=size, random_state=rng).astype(float)
@@ -72,6 +80,7 @@ class KnownCounts(Distribution):
         """The binomial of one class's count, or of all with classes on the last axis."""
         n, p = np.asarray(self.trials)[..., None], np.asarray(self.rates)
         if component is not None:
+            check_component(component, p.shape[-1])
             n, p = n[..., 0], p[..., component]
         return KnownCount(scipy.stats.binom, (n, p), np.clip(np.floor((n + 1) * p), 0, n))
 
@@ -82,9 +91,12 @@ class KnownCounts(Distribution):
         return self.marginal().sd()
 
     def log_prob(self, counts: Any) -> Array:
-        return self.law.logpmf(check.numbers("counts", counts), self.trials, self.rates)
+        k = check.numbers("counts", counts)
+        check.last_axis("counts", k, np.shape(self.rates)[-1], "classes")
+        return self.law.logpmf(k, self.trials, self.rates)
 
     def sample(self, draws: int, seed: Any) -> Array:
+        check_draws(draws, seed)
         n = np.broadcast_to(np.asarray(self.trials, dtype=np.int64), self.shape)
         rates = np.broadcast_to(self.rates, (*self.shape, np.shape(self.rates)[-1]))
         rng = np.random.default_rng(seed)
@@ -138,6 +150,7 @@ class KnownValue(Continuous):
         return self.law.entropy(*self.parameters)
 
     def sample(self, draws: int, seed: Any) -> Array:
+        check_draws(draws, seed)
         size = (draws, *self.shape)
         return self.law.rvs(*self.parameters, size=size, random_state=np.random.default_rng(seed))
 
@@ -171,10 +184,12 @@ class PointMass(Distribution):
         return self.at + 0 * np.asarray(q)
 
     def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
+        check_mass(mass)
         return self.at, self.at
 
     def entropy(self) -> Array:
         return np.full(self.shape, -np.inf)
 
     def sample(self, draws: int, seed: Any) -> Array:
+        check_draws(draws, seed)
         return np.broadcast_to(self.at, (draws, *self.shape))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Distribution
+from ldf.distributions.base import Distribution, check_component
 from ldf.distributions.gamma import Gamma, InverseGamma
 from ldf.distributions.gaussian import MultivariateStudentT, StudentT, diagonal, log_det
 from ldf.special import (
@@ -27,6 +27,13 @@ from ldf.special import (
 from ldf.statistic import Arrivals, Moments, VectorMoments
 
 IMPROPER = "give a prior with mean_n, variance_n and variance above zero"
+
+
+def check_pair(column: str, theta: Array) -> None:
+    """Mean and variance, on the last axis."""
+    if np.ndim(theta) == 0 or np.shape(theta)[-1] != 2:
+        remedy = "give two values a row: the mean and the variance"
+        raise check.DataError(column, None, None, "is not a pair", remedy)
 
 
 class NormalInverseGamma(Distribution):
@@ -50,7 +57,7 @@ class NormalInverseGamma(Distribution):
     def sufficient(value: Any) -> Moments:
         """What the coordinates multiply in log p(mean, variance)."""
         xp, (theta,) = floats(check.numbers("theta", value))
-        check.last_axis("theta", theta, 2, "values, mean and variance,")
+        check_pair("theta", theta)
         check.positive("variance", theta[..., 1])
         mean, variance = theta[..., 0], theta[..., 1]
         return Moments(
@@ -104,7 +111,8 @@ class NormalInverseGamma(Distribution):
         """The log density of (mean, variance) on the last axis."""
         xp, kappa, mean, nu, variance = self.parameters("density")
         value = check.numbers("value", value)
-        of_variance = value[..., 1]
+        check_pair("value", value)
+        of_variance = check.positive("variance", value[..., 1])
         off = kappa * (value[..., 0] - mean) ** 2 / of_variance
         given = 0.5 * xp.log(kappa / of_variance) - HALF_LOG_2PI - 0.5 * off
         return given + InverseGamma(Arrivals(nu / 2, nu * variance / 2)).log_prob(of_variance)
@@ -151,6 +159,7 @@ class InverseWishart(Distribution):
     def marginal(self, component: int) -> InverseGamma:
         """Of one component's variance."""
         _, nu, psi, size = self._parameters()
+        check_component(component, size)
         return InverseGamma(Arrivals((nu - size + 1) / 2, psi[..., component, component] / 2))
 
     def mean(self) -> Array:
@@ -213,12 +222,16 @@ class NormalInverseWishart(Distribution):
 
     @staticmethod
     def log_partition(natural: VectorMoments) -> Array:
-        """log Z: D/2 log(2π/κ) + νD/2 log 2 + log Γ_D(ν/2) − ν/2 log|Ψ|."""
+        """log Z: D/2 log(2π/κ) + νD/2 log 2 + log Γ_D(ν/2) − ν/2 log|Ψ|; infinite if improper."""
         xp, (kappa, total, nu, squares) = floats(*natural.coordinates())
         size = total.shape[-1]
+        seen = (kappa > 0) & (nu > size - 1)
+        kappa, nu = xp.where(seen, kappa, 1.0), xp.where(seen, nu, 1.0 * size)
         psi = squares - total[..., :, None] * (total / kappa[..., None])[..., None, :]
         scale = size * (HALF_LOG_2PI - 0.5 * xp.log(kappa)) + 0.5 * nu * size * np.log(2)
-        return scale + multivariate_log_gamma(nu / 2, size) - 0.5 * nu * log_det(psi)
+        with np.errstate(divide="ignore"):
+            value = scale + multivariate_log_gamma(nu / 2, size) - 0.5 * nu * log_det(psi)
+        return xp.where(seen, value, np.inf)
 
     @staticmethod
     def sufficient(value: tuple[Any, Any]) -> VectorMoments:
@@ -249,8 +262,8 @@ class NormalInverseWishart(Distribution):
         if not check.is_traced(psi, kappa, nu):
             host = np.asarray(psi)
             finite = np.isfinite(host).all((-1, -2), keepdims=True)
-            least = np.linalg.eigvalsh(np.where(finite, host, 0.0))[..., 0]
-            proper = (np.asarray(kappa) > 0) & (np.asarray(nu) > size - 1) & (least > 0)
+            definite = check.is_definite(np.where(finite, host, 0.0))
+            proper = (np.asarray(kappa) > 0) & (np.asarray(nu) > size - 1) & definite
             why = "mean or covariance was observed too little, even with the prior"
             remedy = f"give a prior with mean_n above 0 and variance_n above {size - 1}"
             check.exists(f"posterior {quantity}", proper, why, remedy)

@@ -33,6 +33,11 @@ class Family(eqx.Module):
     columns: ClassVar[tuple[str, ...]]  # the words for primary data
     design: ClassVar[tuple[str, ...]]  # what must be said of new data to predict them
 
+    @property
+    def components(self) -> int | None:
+        """How many classes or components θ has, if that is known and more than one number."""
+        return None
+
     @abstractmethod
     def statistic(self, *args: Any, **columns: Any) -> Any:
         """T_y of each unit's primary data, validated."""
@@ -68,11 +73,18 @@ class Family(eqx.Module):
     def own(self, natural: Any) -> Any:
         """The statistic, if it is of this family's conjugate prior."""
         if not isinstance(natural, self.natural):
-            mine, kind = type(self).__name__, type(natural).__name__
-            made = "its prior() and statistic() make one"
+            mine, wanted, given = type(self), self.natural, type(natural)
             raise TypeError(
-                f"{mine} needs a {self.natural.__name__} and was given a {kind}: {made}"
+                f"{mine.__name__} needs {wanted.__name__}, which its prior() and statistic() make, "
+                f"and was given {given.__name__}"
             )
+        if self.components is not None:
+            vector = natural.coordinates()[natural.event_axes.index(1)]
+            if np.shape(vector)[-1] != self.components:
+                raise ValueError(
+                    f"{type(self).__name__} has {self.components} classes or components and was "
+                    f"given a statistic of {np.shape(vector)[-1]}"
+                )
         return natural
 
     def log_likelihood(self, theta: Any, *args: Any, **columns: Any) -> Array:
@@ -82,13 +94,12 @@ class Family(eqx.Module):
 
     def expected(self, natural: Any) -> Any:
         """E of θ's sufficient statistics under π(λ): the gradient of log Z."""
-        if namespace(*natural.coordinates()) is np:
+        if namespace(*self.own(natural).coordinates()) is np:
+            proper = np.isfinite(self.log_partition(natural))
+            check.exists("expected statistic", proper, "the prior is improper", "give a proper one")
             with jax.enable_x64(True):
                 traced = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), natural)
-                found = jax.tree.map(np.asarray, self.expected(traced))
-            finite = [np.isfinite(value).all() for value in found.coordinates()]
-            check.exists("expected statistic", all(finite), "the prior is improper", "give a prior")
-            return found
+                return jax.tree.map(np.asarray, self.expected(traced))
         return _expected(self.latent, self.own(natural))
 
 
@@ -102,6 +113,10 @@ def inner(statistic: Statistic, of_theta: Statistic) -> Array:
     total: Any = 0.0
     pairs = zip(statistic.coordinates(), of_theta.coordinates(), strict=True)
     for (mine, theirs), axes in zip(pairs, statistic.event_axes, strict=True):
+        if axes and np.shape(mine)[-axes:] != np.shape(theirs)[-axes:]:
+            found, wanted = np.shape(theirs)[-1], np.shape(mine)[-1]
+            problem = f"has {found} classes or components"
+            raise check.DataError("theta", None, None, problem, f"give {wanted}, as the data have")
         # What was not observed says nothing, even of a θ that would have forbidden it.
         xp = namespace(mine, theirs)
         product = mine * xp.where(mine == 0, 0.0, theirs)
@@ -109,8 +124,10 @@ def inner(statistic: Statistic, of_theta: Statistic) -> Array:
     return total
 
 
-def effective(counts: Array, design_effect: Any) -> Array:
+def effective(design_effect: Any, counts: tuple[Array, ...], **columns: Any) -> tuple[Array, ...]:
     """Counts as if from simple random sampling: divided by the survey's design effect."""
     if design_effect is None:
         return counts
-    return counts / check.positive("design_effect", design_effect)
+    divisor = check.positive("design_effect", design_effect)
+    check.same_length(**columns, design_effect=design_effect)
+    return tuple(count / divisor for count in counts)

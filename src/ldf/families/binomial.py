@@ -42,9 +42,8 @@ class Binomial(Family):
 
     def statistic(self, successes: Any, trials: Any, design_effect: Any = None) -> Trials:
         """T_y. A survey's `design_effect` makes its (weighted) counts effective ones."""
-        k, m = self._counts(successes, trials, fractions=design_effect is not None)
-        check.same_length(successes=successes, design_effect=design_effect)
-        return Trials(effective(k, design_effect), effective(m, design_effect))
+        counts = self._counts(successes, trials, fractions=design_effect is not None)
+        return Trials(*effective(design_effect, counts, successes=successes, trials=trials))
 
     def log_base(self, successes: Any, trials: Any) -> Array:
         return log_binomial(*self._counts(successes, trials))
@@ -56,18 +55,26 @@ class Binomial(Family):
         return beta_binomial_log_pmf(k, m, natural.successes, natural.failures)
 
     def predictive(self, natural: Trials, trials: Any) -> BetaBinomial:
-        n = check.counts("trials", trials, missing=check.A_NUMBER)
+        n = whole_trials(trials)
         check.fits("trials", n, self.own(natural).shape)
         return BetaBinomial(natural, n)
 
     def log_likelihood(self, theta: Any, successes: Any, trials: Any) -> Array:
         k, m = self._counts(successes, trials)
-        return binomial_log_pmf(k, m, check.probability("theta", theta))
+        rate = check.probability("theta", theta)
+        check.fits("theta", rate, np.broadcast_shapes(np.shape(k), np.shape(m)))
+        return binomial_log_pmf(k, m, rate)
 
     def likelihood(self, theta: Any, trials: Any) -> KnownCount:
-        _, (p, n) = floats(check.probability("theta", theta), check.counts("trials", trials))
+        _, (p, n) = floats(check.probability("theta", theta), whole_trials(trials))
+        check.fits("theta", p, n.shape)
         peak = np.clip(np.floor((n + 1) * p), 0, n)
         return KnownCount(scipy.stats.binom, (n.astype(np.int64), p), peak)
+
+
+def whole_trials(trials: Any) -> Array:
+    """Of new data: so many, in whole numbers."""
+    return check.counts("trials", trials, missing=check.A_NUMBER)
 
 
 DECLARE = "design_effect=, or by the family's effective=True"

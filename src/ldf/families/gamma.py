@@ -40,7 +40,7 @@ class Positive(Family):
         return xp.where(some, (size - 1) * xp.log(total) - log_gamma(size), 0.0)
 
     def _log_predictive(self, natural: Arrivals, size: Array, total: Array) -> Array:
-        check.fits("total", total, self.own(natural).shape)
+        check.fits(self.columns[0], total, self.own(natural).shape)
         xp, (size, total, a, b) = floats(size, total, natural.count, natural.exposure)
         some = size > 0
         seen = CompoundGamma(natural, xp.where(some, size, 1.0)).log_prob(total)
@@ -49,8 +49,8 @@ class Positive(Family):
         return xp.where(some, seen, unseen)
 
     def _size(self, column: str, n: Any) -> Array:
-        whole = check.counts(column, n, missing=check.A_NUMBER)
-        return check.positive(column, whole, "ask for one or more") * self.each
+        check.positive(column, n, "ask for one or more")
+        return check.counts(column, n, missing=check.A_NUMBER) * self.each
 
     def _predictive(self, natural: Arrivals, column: str, n: Any) -> CompoundGamma:
         size = self._size(column, n)
@@ -79,6 +79,7 @@ class Gamma(Positive):
 
     def __check_init__(self) -> None:
         check.positive("shape", self.shape, "give the known shape of the values")
+        check.single("shape", self.shape)
 
     @property
     def each(self) -> float:

@@ -38,10 +38,8 @@ class Gaussian(Family):
 
     def __check_init__(self) -> None:
         if self.variance is not None:
-            known = check.positive("variance", self.variance)
-            if np.ndim(known):
-                remedy = "give variances that differ by row to statistic(), not to the family"
-                raise check.DataError("variance", None, None, "is not one number", remedy)
+            check.positive("variance", self.variance)
+            check.single("variance", self.variance)
 
     def _precision(self, n: Any, variance: Any) -> Array:
         """Of the mean that was or will be seen; zero where nothing is."""
@@ -61,13 +59,14 @@ class Gaussian(Family):
     def _seen(self, mean: Any, n: Any, variance: Any) -> tuple[Any, Array, Array]:
         """The mean and its precision. A row that says it saw nothing may leave its mean out."""
         precision = self._precision(n, variance)
-        blind = not check.is_traced(precision) and bool((np.asarray(precision) == 0).any())
-        if blind and not check.is_traced(mean):
-            raw, weight = mean, np.asarray(precision)
-            mean = np.where(weight == 0, 0.0, np.asarray(mean, dtype=float))
-            check.refuse("mean", raw, np.isnan(mean), "is missing", NO_MEAN)
-        y = check.numbers("mean", mean, missing=NO_MEAN)
-        check.same_length(mean=mean, n=n, variance=variance)
+        if check.is_traced(mean, precision):
+            y = mean
+        else:
+            y = check.numbers("mean", mean, absent=True)
+            check.same_length(mean=mean, n=n, variance=variance)
+            absent = np.asarray(precision) == 0
+            check.refuse("mean", mean, np.isnan(np.asarray(y)) & ~absent, "is missing", NO_MEAN)
+            y = namespace(y).where(absent, 0.0, y) if absent.any() else y
         xp, (y, precision) = floats(y, precision)
         return xp, y, precision
 
@@ -94,13 +93,21 @@ class Gaussian(Family):
 
     def predictive(self, natural: Potential, n: Any = None, variance: Any = None) -> GaussianOfMean:
         """Of the mean of n further values, or of a further estimate with this variance."""
-        precision = check.positive("n", self._precision(n, variance), "ask for one value or more")
-        check.fits("n", precision, self.own(natural).shape)
+        precision = self._new(n, variance)
+        check.fits("n" if variance is None else "variance", precision, self.own(natural).shape)
         known = GaussianOfMean(natural)
         return GaussianOfMean.of(known.mean(), known.variance() + 1 / precision)
 
+    def _new(self, n: Any, variance: Any) -> Array:
+        """The precision of data to come: some."""
+        if variance is not None:
+            check.positive("variance", variance)
+        if n is not None:
+            check.positive("n", n, "ask for one value or more")
+        return self._precision(n, variance)
+
     def likelihood(self, theta: Any, n: Any = None, variance: Any = None) -> GaussianOfMean:
-        precision = check.positive("n", self._precision(n, variance), "ask for one value or more")
+        precision = self._new(n, variance)
         return GaussianOfMean(Potential(check.numbers("theta", theta) * precision, precision))
 
 
@@ -131,13 +138,18 @@ class LinearGaussian(Family):
             check.positive_definite("covariance", self.covariance, np.shape(matrix)[0])
 
     @property
+    def components(self) -> int:
+        return np.shape(self.map)[1]
+
+    @property
     def outputs(self) -> int:
-        return triangle_outputs(np.shape(self.map)[1])
+        return triangle_outputs(self.components)
 
     def _noise(self, covariance: Any) -> Array:
         if (covariance is None) == (self.covariance is None):
+            problem = "is not given" if covariance is None else "is given twice"
             remedy = "give one covariance: the family's, or one a row"
-            raise check.DataError("covariance", None, None, "is given twice or not at all", remedy)
+            raise check.DataError("covariance", None, None, problem, remedy)
         if covariance is None:
             return namespace(self.covariance).asarray(self.covariance)
         return check.positive_definite("covariance", covariance, np.shape(self.map)[0])
@@ -145,7 +157,7 @@ class LinearGaussian(Family):
     def _values(self, values: Any) -> Array:
         y = check.numbers("values", values, missing="leave the row out")
         check.last_axis("values", y, np.shape(self.offset)[0], "values")
-        return y - self.offset
+        return y - namespace(y).asarray(self.offset)
 
     def statistic(self, values: Any, covariance: Any = None) -> VectorPotential:
         off, noise = self._values(values), self._noise(covariance)
@@ -158,6 +170,7 @@ class LinearGaussian(Family):
 
     def log_base(self, values: Any, covariance: Any = None) -> Array:
         off, noise = self._values(values), self._noise(covariance)
+        check.fits("covariance", noise[..., 0, 0], off.shape[:-1])
         return MultivariateGaussian.of(0 * off, noise).log_prob(off)
 
     def log_predictive(
@@ -165,6 +178,7 @@ class LinearGaussian(Family):
     ) -> Array:
         off = self._values(values)
         check.fits("values", off[..., 0], self.own(natural).shape)
+        check.fits("covariance", self._noise(covariance)[..., 0, 0], off.shape[:-1])
         return self.predictive(natural, covariance).log_prob(off + self.offset)
 
     def predictive(self, natural: VectorPotential, covariance: Any = None) -> MultivariateGaussian:

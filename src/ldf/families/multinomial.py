@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import scipy.stats
 
 from ldf import check
 from ldf.distributions import Dirichlet, DirichletMultinomial
 from ldf.distributions.dirichlet import check_classes_known
 from ldf.distributions.known import KnownCounts
-from ldf.families.base import Family, effective
-from ldf.families.binomial import DECLARE
+from ldf.families.base import Family
+from ldf.families.binomial import DECLARE, whole_trials
 from ldf.special import Array, dirichlet_multinomial_log_pmf, floats, log_gamma
 from ldf.statistic import ClassCounts
+
+NO_COUNTS = "leave the row out, or give a row without primary data zero in every class"
 
 
 class Multinomial(Family):
@@ -41,14 +42,18 @@ class Multinomial(Family):
         return self.classes + 1
 
     def __check_init__(self) -> None:
-        if self.classes is not None and (self.classes != int(self.classes) or self.classes < 2):
+        if self.classes is not None and (not isinstance(self.classes, int) or self.classes < 2):
             remedy = "give a whole number from 2 on"
             raise check.DataError("classes", None, self.classes, "is not possible", remedy)
 
+    @property
+    def components(self) -> int | None:
+        return self.classes
+
     def _counts(self, counts: Any, fractions: bool = False) -> Array:
         how = {"fractions": fractions or self.effective, "declare": DECLARE}
-        k = check.counts("counts", counts, **how)
-        check.last_axis("counts", k, self.classes, "classes")
+        k = check.counts("counts", counts, missing=NO_COUNTS, **how)
+        check.classes("counts", k, self.classes)
         return k
 
     def design_of(self, **columns: Any) -> dict[str, Any]:
@@ -57,10 +62,12 @@ class Multinomial(Family):
     def statistic(self, counts: Any, design_effect: Any = None) -> ClassCounts:
         """T_y. A survey's `design_effect` makes its (weighted) counts effective ones."""
         k = self._counts(counts, fractions=design_effect is not None)
-        if np.ndim(design_effect) > 0:
-            check.fits("design_effect", design_effect, k.shape[:-1])
-            design_effect = np.asarray(design_effect)[..., None]
-        return ClassCounts(effective(k, design_effect))
+        if design_effect is None:
+            return ClassCounts(k)
+        by_unit = check.positive("design_effect", design_effect)
+        first = counts.iloc[:, 0] if hasattr(counts, "iloc") else k[..., 0]
+        check.same_length(counts=first, design_effect=design_effect)
+        return ClassCounts(k / by_unit[..., None])
 
     def log_base(self, counts: Any) -> Array:
         k = self._counts(counts)
@@ -69,14 +76,15 @@ class Multinomial(Family):
     def log_predictive(self, natural: ClassCounts, counts: Any) -> Array:
         k = self._counts(counts)
         check.last_axis("counts", k, self.own(natural).counts.shape[-1], "classes")
+        check.fits("counts", k[..., 0], natural.shape)
         check_classes_known(natural.counts, k.sum(-1))
         return dirichlet_multinomial_log_pmf(k, natural.counts)
 
     def predictive(self, natural: ClassCounts, trials: Any) -> DirichletMultinomial:
-        n = check.counts("trials", trials, missing=check.A_NUMBER)
+        n = whole_trials(trials)
         check.fits("trials", n, self.own(natural).shape)
         return DirichletMultinomial(natural, n)
 
     def likelihood(self, theta: Any, trials: Any) -> KnownCounts:
-        _, (p, n) = floats(check.simplex("theta", theta), check.counts("trials", trials))
+        _, (p, n) = floats(check.simplex("theta", theta), whole_trials(trials))
         return KnownCounts(scipy.stats.multinomial, n, p)

@@ -33,9 +33,13 @@ class MultivariateNormal(Family):
     from_unconstrained = staticmethod(VectorMoments.from_unconstrained)
 
     def __check_init__(self) -> None:
-        if self.dimension != int(self.dimension) or self.dimension < 1:
+        if not isinstance(self.dimension, int) or self.dimension < 1:
             remedy = "give a whole number from 1 on"
             raise check.DataError("dimension", None, self.dimension, "is not possible", remedy)
+
+    @property
+    def components(self) -> int:
+        return self.dimension
 
     @property
     def outputs(self) -> int:
@@ -49,7 +53,7 @@ class MultivariateNormal(Family):
         n = y.shape[-2]
         mean = y.sum(-2) / max(n, 1)
         off = y - mean[..., None, :]
-        refuse_lost_variance(y, mean, (off**2).sum(-2), n)
+        refuse_lost_variance(values, y, mean, (off**2).sum(-2))
         return xp, float(n), mean, off.swapaxes(-1, -2) @ off
 
     def statistic(self, values: Any) -> VectorMoments:
@@ -90,5 +94,10 @@ class MultivariateNormal(Family):
 
     def likelihood(self, theta: tuple[Any, Any]) -> MultivariateGaussian:
         """Of one further vector at a known (mean, covariance)."""
+        if not isinstance(theta, tuple | list) or len(theta) != 2:
+            remedy = "give the mean vector and the covariance matrix"
+            raise check.DataError("theta", None, None, "is not a pair", remedy)
         mean = check.numbers("mean", theta[0])
-        return MultivariateGaussian.of(mean, check.positive_definite("covariance", theta[1]))
+        check.last_axis("mean", mean, self.dimension, "components")
+        covariance = check.positive_definite("variance", theta[1], self.dimension)
+        return MultivariateGaussian.of(mean, covariance)

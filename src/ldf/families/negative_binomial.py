@@ -64,7 +64,8 @@ class Waiting(Family):
     def likelihood(self, theta: Any, waits: Any = 1) -> KnownCount:
         p = check.probability("theta", theta)
         check.positive("theta", theta, "without any chance of success a wait never ends")
-        _, (p, r) = floats(p, check.counts("waits", waits) * self.until)
+        n = check.counts("waits", waits, missing=check.A_NUMBER)
+        _, (p, r) = floats(p, check.positive("waits", n, "ask for one wait or more") * self.until)
         with np.errstate(all="ignore"):
             peak = np.where(r > 1, np.floor((r - 1) * (1 - p) / p), 0.0)
         return KnownCount(scipy.stats.nbinom, (r, p), peak)
@@ -77,6 +78,7 @@ class NegativeBinomial(Waiting):
 
     def __check_init__(self) -> None:
         check.positive("r", self.r, "give the known number of successes")
+        check.single("r", self.r)
 
     @property
     def until(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ldf import check
 from ldf.distributions import Gaussian, NormalInverseGamma, StudentT
+from ldf.distributions.normal_inverse import check_pair
 from ldf.families.base import Family
 from ldf.special import HALF_LOG_2PI, Array, floats, log_rising
 from ldf.statistic import Moments, refuse_far_from_zero
@@ -35,7 +36,7 @@ class Normal(Family):
         n = y.shape[-1]
         mean = y.sum(-1) / max(n, 1)
         squares = ((y - mean[..., None]) ** 2).sum(-1)
-        refuse_lost_variance(y, mean, squares, n)
+        refuse_lost_variance(values, y, mean, squares)
         return xp, float(n), mean, squares
 
     def statistic(self, values: Any) -> Moments:
@@ -71,18 +72,21 @@ class Normal(Family):
     def likelihood(self, theta: Any) -> Gaussian:
         """Of one further value at a known (mean, variance), on the last axis."""
         theta = check.numbers("theta", theta)
-        check.last_axis("theta", theta, 2, "values, mean and variance,")
+        check_pair("theta", theta)
         return Gaussian.of(theta[..., 0], check.positive("variance", theta[..., 1]))
 
 
-def refuse_lost_variance(values: Array, mean: Array, squares: Array, n: int) -> None:
+def refuse_lost_variance(values: Any, y: Array, mean: Array, squares: Array) -> None:
     """Refuse values whose squares would not hold their variance: within units that have several,
-    else among all units."""
-    if check.is_traced(values) or n == 0 or np.size(values) < 2:
+    else among all units. `y` has a unit's values on the axis that `mean` lacks."""
+    if check.is_traced(y) or np.size(y) < 2:
         return
+    axis = -1 if np.ndim(mean) == np.ndim(y) - 1 and np.shape(mean) == np.shape(y)[:-1] else -2
+    host, n = np.asarray(y), np.shape(y)[axis]
     if n > 1:
-        refuse_far_from_zero("values", values, mean, squares / n)
-    else:
-        host = np.asarray(mean)
-        spread = np.broadcast_to(host.var(0, keepdims=True), host.shape)
-        refuse_far_from_zero("values", values, host, spread)
+        constant = host.max(axis) == host.min(axis)  # what variance is left is rounding
+        refuse_far_from_zero("values", values, mean, np.where(constant, 0.0, squares / n))
+    elif np.shape(mean)[0] > 1:
+        each = np.asarray(mean)
+        spread = np.where(each.max(0) == each.min(0), 0.0, each.var(0))
+        refuse_far_from_zero("values", values, each, np.broadcast_to(spread, each.shape))

@@ -44,8 +44,8 @@ class Poisson(Family):
     def statistic(self, count: Any, exposure: Any = 1.0, design_effect: Any = None) -> Arrivals:
         """T_y. A survey's `design_effect` makes its (weighted) counts effective ones."""
         y, n = self._counts(count, exposure, fractions=design_effect is not None)
-        check.same_length(count=count, design_effect=design_effect)
-        return Arrivals(effective(y, design_effect), effective(n + 0 * y, design_effect))
+        counts = effective(design_effect, (y, n + 0 * y), count=count, exposure=exposure)
+        return Arrivals(*counts)
 
     def log_base(self, count: Any, exposure: Any = 1.0) -> Array:
         xp, (y, n) = floats(*self._counts(count, exposure))
@@ -64,9 +64,13 @@ class Poisson(Family):
 
     def log_likelihood(self, theta: Any, count: Any, exposure: Any = 1.0) -> Array:
         y, n = self._counts(count, exposure)
-        return poisson_log_pmf(y, n * check.nonnegative("theta", theta, "a rate is zero or more"))
+        rate = check.nonnegative("theta", theta, "a rate is zero or more")
+        check.fits("theta", rate, np.broadcast_shapes(np.shape(y), np.shape(n)))
+        return poisson_log_pmf(y, n * rate)
 
     def likelihood(self, theta: Any, exposure: Any = 1.0) -> KnownCount:
         rate = check.nonnegative("theta", theta, "a rate is zero or more")
-        mean = rate * check.nonnegative("exposure", exposure)
+        amount = check.nonnegative("exposure", exposure)
+        check.fits("theta", rate, np.shape(amount))
+        mean = rate * amount
         return KnownCount(scipy.stats.poisson, (mean,), np.floor(mean))

@@ -21,7 +21,7 @@ from ldf.special.incomplete import (
     upper_gamma_quantile,
 )
 from ldf.special.plain import binomial_log_pmf, log_binomial, poisson_log_pmf
-from ldf.special.random import Draws
+from ldf.special.random import Draws, check_draws
 from ldf.special.stirling import (
     HALF_LOG_2PI,
     binet,
@@ -47,6 +47,7 @@ __all__ = [
     "binet",
     "binet_prime",
     "binomial_log_pmf",
+    "check_draws",
     "deviance",
     "difference_of_products",
     "digamma",

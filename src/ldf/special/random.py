@@ -15,14 +15,22 @@ import numpy as np
 from ldf.special.arrays import Array, namespace
 
 
+def check_draws(draws: Any, seed: Any) -> None:
+    """So many draws, from a seed that is said."""
+    if not isinstance(draws, int | np.integer) or draws < 1:
+        raise ValueError(f"{draws!r} draws cannot be made: give a whole number from 1 on")
+    whole = isinstance(seed, int | np.integer) and seed >= 0
+    if not whole and not isinstance(seed, jax.Array | np.random.SeedSequence):
+        raise TypeError(f"{seed!r} is not a seed: give a whole number, zero or more")
+
+
 class Draws:
     """A source of `draws` independent draws for arrays of parameters, in front of their axes."""
 
     def __init__(self, draws: int, seed: Any, *like: Array) -> None:
         self.draws = draws
         self.xp = namespace(*like)
-        if seed is None:
-            raise TypeError("draws need a seed: give a whole number")
+        check_draws(draws, seed)
         if self.xp is np:
             if isinstance(seed, jax.Array):
                 raise TypeError("a JAX key draws from JAX arrays: give a whole number as seed")

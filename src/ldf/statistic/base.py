@@ -23,6 +23,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from ldf import check
@@ -61,18 +62,12 @@ class Statistic(eqx.Module):
             raise TypeError(
                 f"{mine} and {theirs} do not add: only statistics of one conjugate prior do"
             )
-        for one, two in zip(self.coordinates(), other.coordinates(), strict=True):
-            try:
-                np.broadcast_shapes(np.shape(one), np.shape(two))
-            except ValueError:
-                raise ValueError(
-                    f"statistics of shape {np.shape(one)} and {np.shape(two)} do not add: "
-                    "give both as many units, and as many classes or components"
-                ) from None
+        _refuse_misfit(self, other)
         pairs = zip(self.coordinates(), other.coordinates(), strict=True)
         return type(self)(*(mine + theirs for mine, theirs in pairs))
 
     __radd__ = __add__
+    __array_ufunc__ = None  # so that an array of weights leaves the product to us
 
     def __mul__(self, weight: Any) -> Self:
         """Each unit's statistic counted `weight` times: a number, or one a unit."""
@@ -104,7 +99,10 @@ class Statistic(eqx.Module):
 
     def where(self, present: Array) -> Self:
         """This statistic where something is present, and nothing elsewhere."""
-        present = present if hasattr(present, "reshape") else np.asarray(present)
+        present = present if isinstance(present, jax.Array) else np.asarray(present)
+        if present.dtype != bool:
+            raise TypeError("what is present is said by True or False for each unit")
+        check.fits("present", present, self.shape)
 
         def keep(value: Array, axes: int) -> Array:
             mask = present.reshape(present.shape + (1,) * axes)
@@ -125,6 +123,22 @@ class Statistic(eqx.Module):
     @abstractmethod
     def n(self) -> Array:
         """The paper's n: how many (pseudo-)observations."""
+
+
+def _refuse_misfit(one: Statistic, two: Statistic) -> None:
+    """Units add as arrays do; classes and components must be the same on both sides."""
+    for a, b, axes in zip(one.coordinates(), two.coordinates(), one.event_axes, strict=True):
+        first, second = np.shape(a), np.shape(b)
+        try:
+            np.broadcast_shapes(first, second)
+            fit = not axes or first[-axes:] == second[-axes:]
+        except ValueError:
+            fit = False
+        if not fit:
+            raise ValueError(
+                f"statistics of shape {first} and {second} do not add: "
+                "give both as many units, and as many classes or components"
+            )
 
 
 def _short(value: Any) -> str:

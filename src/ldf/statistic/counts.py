@@ -46,6 +46,7 @@ class Trials(Statistic):
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Trials:
         """From a mapping's two outputs: (n, μ) through softplus and logistic, or (a, b)."""
         check.one_of("formulation", formulation, FORMULATIONS)
+        check.last_axis("outputs", outputs, 2, "outputs")
         first, second = outputs[..., 0], outputs[..., 1]
         if formulation == "counts":
             return cls(softplus(first), softplus(second))
@@ -72,7 +73,7 @@ class ClassCounts(Statistic):
     def prior(cls, counts: Any) -> ClassCounts:
         """Pseudo-counts given by hand: a prior Dir(counts), or what auxiliary data are worth."""
         array = check.nonnegative("counts", counts)
-        check.last_axis("counts", array, None, "classes")
+        check.classes("counts", array)
         return cls(array)
 
     @classmethod
@@ -116,6 +117,7 @@ class Arrivals(Statistic):
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Arrivals:
         """From a mapping's two outputs: exposure and rate, or count and exposure."""
         check.one_of("formulation", formulation, FORMULATIONS)
+        check.last_axis("outputs", outputs, 2, "outputs")
         first, second = softplus(outputs[..., 0]), softplus(outputs[..., 1])
         return cls(first * second, first) if formulation == "rate" else cls(first, second)
 

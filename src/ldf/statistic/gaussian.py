@@ -35,6 +35,7 @@ class Potential(Statistic):
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Potential:
         """From a mapping's two outputs: precision and mean, or h and the root of J."""
         check.one_of("formulation", formulation, FORMULATIONS)
+        check.last_axis("outputs", outputs, 2, "outputs")
         if formulation == "rate":
             precision = softplus(outputs[..., 0])
             return cls(precision * outputs[..., 1], precision)
@@ -63,6 +64,7 @@ class VectorPotential(Statistic):
         mean = check.numbers("mean", mean)
         check.last_axis("mean", mean, None, "components")
         covariance = check.positive_definite("covariance", covariance, mean.shape[-1])
+        check.fits("covariance", covariance[..., 0, 0], mean.shape[:-1])
         xp = namespace(mean, covariance)
         precision = xp.linalg.inv(covariance)
         return cls((precision @ mean[..., None])[..., 0], precision)
@@ -138,6 +140,7 @@ class Moments(Statistic):
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Moments:
         """From a mapping's four outputs: mean_n, mean, variance_n, variance."""
         check.one_of("formulation", formulation, FORMULATIONS)
+        check.last_axis("outputs", outputs, 4, "outputs")
         mean_n, mean = softplus(outputs[..., 0]), outputs[..., 1]
         variance_n, variance = softplus(outputs[..., 2]), softplus(outputs[..., 3])
         total = mean if formulation == "counts" else mean_n * mean
@@ -168,7 +171,8 @@ def refuse_far_from_zero(column: str, values: Any, mean: Array, variance: Array)
     problem = f"is more than {most:,.0f} standard deviations away from zero"
     remedy = "subtract a constant from the values and from the prior's mean"
     if far.any():
-        check.refuse(column, mean, far, problem, remedy)
+        labels = values if hasattr(values, "index") else mean
+        check.refuse(column, mean, far, problem, remedy, labels=labels)
 
 
 class VectorMoments(Statistic):
@@ -189,6 +193,7 @@ class VectorMoments(Statistic):
         mean_n = check.nonnegative("mean_n", mean_n)
         variance_n = check.nonnegative("variance_n", variance_n)
         spread = check.positive_definite("variance", variance, mean.shape[-1])
+        check.fits("variance", spread[..., 0, 0], mean.shape[:-1])
         for name, weight in (("mean_n", mean_n), ("variance_n", variance_n)):
             check.fits(name, weight, mean.shape[:-1])
         refuse_far_from_zero("mean", mean, mean, spread.diagonal(axis1=-2, axis2=-1))
