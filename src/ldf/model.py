@@ -1,6 +1,6 @@
 """Family, prior and mapping together: what is learned, and what it says of each row.
 
-    natural_i = λ0 + T_x(x_i; φ)          posterior π(natural + T_y)          predictive p(y | x)
+natural_i = λ0 + T_x(x_i; φ)          posterior π(natural + T_y)          predictive p(y | x)
 
 """
 

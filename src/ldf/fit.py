@@ -1,0 +1,261 @@
+"""The one trainer: many fits in one compiled program.
+
+Fits (folds × restarts × hyperparameters) differ in their weights, their settings and in which rows
+they learn from, and share everything else. So all of them take each batch of rows together: a row
+is read once, and counts in each fit by its `training` weight, which is zero where it is held out.
+
+    score_f = Σ_i w_fi ℓ(log p(y_i | T_x(x_i; φ_f))) / Σ_i w_fi  −  penalty_f · |φ_f|²
+
+A batch estimates the sum; it is scaled by the number of rows, not by the batch's own weight, which
+would bias it. After each epoch every fit is scored on the rows it watches (and does not learn
+from) by their mean log-predictive, whatever the objective; a fit that has not improved for
+`patience` epochs stops, and its best weights are kept.
+
+Epochs run in chunks. Between chunks the caller sees the state, a plain pytree: to show progress, or
+to save it. A run that is given a state goes on from there to the same end, bit for bit, for the
+randomness of an epoch depends on the seed and the epoch's number alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from ldf.mappings import Weights, squared
+from ldf.model import Model
+from ldf.objective import Objective, maximum_likelihood
+from ldf.special import Array
+from ldf.statistic import Statistic
+
+
+class Rows(NamedTuple):
+    """What all fits share, and what each makes of it. F fits, M rows, P features."""
+
+    x: Array  # M × P
+    y: dict[str, Array]  # primary columns, M each
+    training: Array  # F × M: how much a row counts in learning; zero where it is held out
+    watched: Array  # F × M: how much it counts in deciding when to stop
+    reference: Array  # M or F × M: log p_0, for objectives that compare; zero otherwise
+
+
+class Settings(NamedTuple):
+    """One number a fit, all traced: changing them compiles nothing."""
+
+    learning_rate: Array
+    penalty: Array
+    dropout: Array
+
+
+class Schedule(NamedTuple):
+    """The same for all fits; a part of the compiled program."""
+
+    epochs: int = 2000  # at most
+    patience: int = 100
+    batch: int = 256
+    chunk: int = 20  # epochs between looks
+
+
+class State(NamedTuple):
+    """Where training is: all that is needed to go on."""
+
+    weights: Weights
+    moments: Any  # Adam's
+    best: Weights
+    best_score: Array  # of the watched rows; −∞ before the first epoch
+    best_epoch: Array
+    epoch: Array
+    stopped: Array
+    failed: Array  # a score or weight was not a number
+
+
+class Fitted(NamedTuple):
+    """The best weights of each fit, and how it went."""
+
+    weights: Weights
+    score: np.ndarray  # mean log-predictive of the watched rows
+    epochs: np.ndarray  # until the best
+    steps: int  # optimiser steps taken by fits that had not stopped
+    failed: np.ndarray
+    state: State
+
+    def status(self) -> str:
+        """What happened, in a sentence."""
+        fits, lost = len(self.score), int(self.failed.sum())
+        cut = int((~np.asarray(self.state.stopped) & ~self.failed).sum())
+        parts = [f"{fits} fits, best after {int(np.median(self.epochs))} epochs (median)"]
+        if cut:
+            parts.append(f"{cut} were still improving when the epochs ran out: allow more of them")
+        if lost:
+            parts.append(f"{lost} failed with a number that is not one: lower the learning rate")
+        return "; ".join(parts) + "."
+
+
+def start(model: Model, key: jax.Array, fits: int, inputs: int) -> State:
+    """Random weights for each fit, nothing learned."""
+    outputs: int = model.family.outputs  # pyright: ignore[reportAttributeAccessIssue]
+    keys = jax.random.split(key, fits)
+    weights = jax.vmap(lambda k: model.mapping.init(k, inputs, outputs))(keys)
+    moments = jax.vmap(optax.scale_by_adam().init)(weights)
+    nothing, never = jnp.zeros(fits, jnp.int32), jnp.zeros(fits, jnp.bool)
+    return State(
+        weights,
+        moments,
+        weights,
+        jnp.full(fits, -jnp.inf, jnp.float32),
+        nothing,
+        jnp.array(0, jnp.int32),
+        never,
+        never,
+    )
+
+
+def fit(
+    model: Model,
+    rows: Rows,
+    prior: Statistic,
+    settings: Settings,
+    seed: int,
+    schedule: Schedule = Schedule(),
+    objective: Objective = maximum_likelihood,
+    state: State | None = None,
+    watch: Callable[[State], None] | None = None,
+) -> Fitted:
+    """Learn φ of all fits at once (Algorithm 1, line 1)."""
+    key = jax.random.key(seed)
+    if state is None:
+        fits, inputs = rows.training.shape[0], rows.x.shape[1]
+        state = start(model, jax.random.fold_in(key, 0), fits, inputs)
+    rows = _padded(rows, schedule.batch)
+    dropping = bool((np.asarray(settings.dropout) > 0).any())
+    run = partial(_chunk, model, objective, schedule, dropping)
+    while int(state.epoch) < schedule.epochs and not bool(state.stopped.all()):
+        state = run(rows, prior, settings, jax.random.fold_in(key, 1), state)
+        if watch is not None:
+            watch(state)
+    batches = rows.x.shape[0] // schedule.batch
+    # A fit that stopped did so `patience` epochs after its best.
+    lived = np.where(state.stopped, state.best_epoch + schedule.patience, state.epoch)
+    return Fitted(
+        weights=state.best,
+        score=np.asarray(state.best_score),
+        epochs=np.asarray(state.best_epoch),
+        steps=int(np.minimum(lived, int(state.epoch)).sum()) * batches,
+        failed=np.asarray(state.failed),
+        state=state,
+    )
+
+
+def _padded(rows: Rows, batch: int) -> Rows:
+    """Rows that count nowhere, so that every batch is full."""
+    more = -rows.x.shape[0] % batch
+    if more == 0:
+        return rows
+
+    def pad(value: Array, axis: int) -> Array:
+        widths = [(0, 0)] * value.ndim
+        widths[axis] = (0, more)
+        return jnp.pad(value, widths)
+
+    # Repeats of the first row rather than zeros: a row of zeros may be no valid primary data.
+    first = {name: jnp.repeat(value[:1], more, axis=0) for name, value in rows.y.items()}
+    return Rows(
+        pad(rows.x, 0),
+        {name: jnp.concatenate([value, first[name]]) for name, value in rows.y.items()},
+        pad(rows.training, 1),
+        pad(rows.watched, 1),
+        pad(rows.reference, -1),
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _chunk(
+    model: Model,
+    objective: Objective,
+    schedule: Schedule,
+    dropping: bool,
+    rows: Rows,
+    prior: Statistic,
+    settings: Settings,
+    key: jax.Array,
+    state: State,
+) -> State:
+    size = rows.x.shape[0]
+    batches = size // schedule.batch
+    counted = rows.training.sum(1)
+    reference = jnp.broadcast_to(rows.reference, rows.training.shape)
+    adam = optax.scale_by_adam()
+
+    def score(weights: Weights, at: Any, setting: Settings, noise: jax.Array) -> Array:
+        x, y, weight, total, log_reference = at
+        dropped = (setting.dropout, noise) if dropping else ()
+        log_predictive = model.log_predictive(weights, prior, x, y, *dropped)
+        # Rows that do not count must not reach the sum, not even as 0 · ∞.
+        gain = jnp.where(weight > 0, weight * objective(log_predictive, log_reference), 0.0)
+        return gain.sum() * (batches / total) - setting.penalty * squared(weights)
+
+    def step(carry: tuple[Any, ...], batch: tuple[Array, jax.Array]) -> tuple[Any, None]:
+        weights, moments, live = carry
+        index, noise = batch
+        x, y = rows.x[index], {name: value[index] for name, value in rows.y.items()}
+        weight, log_reference = rows.training[:, index], reference[:, index]
+
+        def one(
+            w: Weights, m: Any, wt: Array, total: Array, ref: Array, s: Settings, k: Any
+        ) -> Any:
+            slope = jax.grad(score)(w, (x, y, wt, total, ref), s, k)
+            direction, after = adam.update(slope, m)
+            moved = jax.tree.map(lambda v, d: v + s.learning_rate * d, w, direction)
+            return moved, after
+
+        noises = jax.random.split(noise, weight.shape[0])
+        moved, after = jax.vmap(one)(
+            weights, moments, weight, counted, log_reference, settings, noises
+        )
+        return (_choose(live, moved, weights), _choose(live, after, moments), live), None
+
+    def epoch(state: State, _: None) -> tuple[State, None]:
+        shuffle, noise = jax.random.split(jax.random.fold_in(key, state.epoch))
+        order = jax.random.permutation(shuffle, size).reshape(batches, schedule.batch)
+        live = ~state.stopped
+        carry = (state.weights, state.moments, live)
+        (weights, moments, _), _ = jax.lax.scan(
+            step, carry, (order, jax.random.split(noise, batches))
+        )
+        return _judged(state, weights, moments, live), None
+
+    def _judged(state: State, weights: Weights, moments: Any, live: Array) -> State:
+        log_predictive = jax.vmap(lambda w: model.log_predictive(w, prior, rows.x, rows.y))(weights)
+        watched = jnp.where(rows.watched > 0, rows.watched * log_predictive, 0.0)
+        found = watched.sum(1) / rows.watched.sum(1)
+        broken = live & ~jnp.isfinite(found)
+        better = live & (found > state.best_score)
+        number = state.epoch + 1
+        best_epoch = jnp.where(better, number, state.best_epoch)
+        tired = number - best_epoch >= schedule.patience
+        return State(
+            weights,
+            moments,
+            _choose(better, weights, state.best),
+            jnp.where(better, found, state.best_score),
+            best_epoch,
+            number,
+            state.stopped | broken | (live & tired),
+            state.failed | broken,
+        )
+
+    return jax.lax.scan(epoch, state, None, length=schedule.chunk)[0]
+
+
+def _choose(which: Array, one: Any, other: Any) -> Any:
+    """`one` for the fits of which it is true, leaf by leaf."""
+
+    def pick(a: Array, b: Array) -> Array:
+        return jnp.where(which.reshape(which.shape + (1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(pick, one, other)
