@@ -223,7 +223,7 @@ def test_a_mapping_can_reach_it_from_unconstrained_outputs(case: Case) -> None:
     if isinstance(family, ldf.Multinomial):
         family = ldf.Multinomial(classes=3)
     rng = np.random.default_rng(0)
-    outputs = rng.normal(scale=3, size=(50, family.outputs))
+    outputs = rng.normal(scale=3, size=(50, family.outputs()))
     prior = _a_prior(case)
     rate = family.from_unconstrained(outputs)
     posterior = family.posterior(prior + rate)

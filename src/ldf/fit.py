@@ -11,9 +11,12 @@ would bias it. After each epoch every fit is scored on the rows it watches (and 
 from) by their mean log-predictive, whatever the objective; a fit that has not improved for
 `patience` epochs stops, and its best weights are kept.
 
+Only so many fits are in the program at once: as some stop, others take their places, so that none
+waits idle for the slowest, and one compiled program serves any number of fits.
+
 Epochs run in chunks. Between chunks the caller sees the state, a plain pytree: to show progress, or
 to save it. A run that is given a state goes on from there to the same end, bit for bit, for the
-randomness of an epoch depends on the seed and the epoch's number alone.
+randomness of an epoch depends on the seed and on how many epochs the program has run.
 """
 
 from __future__ import annotations
@@ -59,6 +62,10 @@ class Schedule(NamedTuple):
     patience: int = 100
     batch: int = 256
     chunk: int = 20  # epochs between looks
+    places: int = 25  # fits in the program at once
+
+
+PAPER = Schedule()  # Section 5.2
 
 
 class State(NamedTuple):
@@ -69,9 +76,9 @@ class State(NamedTuple):
     best: Weights
     best_score: Array  # of the watched rows; −∞ before the first epoch
     best_epoch: Array
-    epoch: Array
+    epoch: Array  # that each fit has learned for
     stopped: Array
-    failed: Array  # a score or weight was not a number
+    failed: Array  # a score was not a number
 
 
 class Fitted(NamedTuple):
@@ -80,39 +87,32 @@ class Fitted(NamedTuple):
     weights: Weights
     score: np.ndarray  # mean log-predictive of the watched rows
     epochs: np.ndarray  # until the best
-    steps: int  # optimiser steps taken by fits that had not stopped
+    steps: int  # optimiser steps that fits took before they stopped
     failed: np.ndarray
     state: State
 
     def status(self) -> str:
         """What happened, in a sentence."""
         fits, lost = len(self.score), int(self.failed.sum())
-        cut = int((~np.asarray(self.state.stopped) & ~self.failed).sum())
         parts = [f"{fits} fits, best after {int(np.median(self.epochs))} epochs (median)"]
-        if cut:
-            parts.append(f"{cut} were still improving when the epochs ran out: allow more of them")
+        cut = int((self.epochs == np.asarray(self.state.epoch)).sum()) - lost
+        if cut > 0:
+            parts.append(f"{cut} were at their best when the epochs ran out: allow more of them")
         if lost:
             parts.append(f"{lost} failed with a number that is not one: lower the learning rate")
         return "; ".join(parts) + "."
 
 
+@partial(jax.jit, static_argnums=(0, 2, 3))
 def start(model: Model, key: jax.Array, fits: int, inputs: int) -> State:
     """Random weights for each fit, nothing learned."""
-    outputs: int = model.family.outputs  # pyright: ignore[reportAttributeAccessIssue]
+    outputs = model.family.outputs(model.mapping.formulation)
     keys = jax.random.split(key, fits)
     weights = jax.vmap(lambda k: model.mapping.init(k, inputs, outputs))(keys)
     moments = jax.vmap(optax.scale_by_adam().init)(weights)
-    nothing, never = jnp.zeros(fits, jnp.int32), jnp.zeros(fits, jnp.bool)
-    return State(
-        weights,
-        moments,
-        weights,
-        jnp.full(fits, -jnp.inf, jnp.float32),
-        nothing,
-        jnp.array(0, jnp.int32),
-        never,
-        never,
-    )
+    none, no = jnp.zeros(fits, jnp.int32), jnp.zeros(fits, jnp.bool)
+    worst = jnp.full(fits, -jnp.inf, jnp.float32)
+    return State(weights, moments, weights, worst, none, none, no, no)
 
 
 def fit(
@@ -121,36 +121,50 @@ def fit(
     prior: Statistic,
     settings: Settings,
     seed: int,
-    schedule: Schedule = Schedule(),
+    schedule: Schedule = PAPER,
     objective: Objective = maximum_likelihood,
-    state: State | None = None,
+    resume: State | None = None,
     watch: Callable[[State], None] | None = None,
 ) -> Fitted:
     """Learn φ of all fits at once (Algorithm 1, line 1)."""
     key = jax.random.key(seed)
-    if state is None:
-        fits, inputs = rows.training.shape[0], rows.x.shape[1]
-        state = start(model, jax.random.fold_in(key, 0), fits, inputs)
+    fits, inputs = rows.training.shape[0], rows.x.shape[1]
+    state: State = resume or start(model, jax.random.fold_in(key, 0), fits, inputs)
     rows = _padded(rows, schedule.batch)
+    batches = rows.x.shape[0] // schedule.batch
     dropping = bool((np.asarray(settings.dropout) > 0).any())
     run = partial(_chunk, model, objective, schedule, dropping)
-    while int(state.epoch) < schedule.epochs and not bool(state.stopped.all()):
-        state = run(rows, prior, settings, jax.random.fold_in(key, 1), state)
+    at = np.arange(min(schedule.places, fits))
+    while not bool(state.stopped.all()):
+        at = _seated(at, np.asarray(state.stopped))
+        shuffle = jax.random.fold_in(key, 1 + int(state.epoch.sum()))
+        state = run(rows, prior, settings, shuffle, state, jnp.asarray(at))
         if watch is not None:
             watch(state)
-    batches = rows.x.shape[0] // schedule.batch
-    # A fit that stopped did so `patience` epochs after its best.
-    lived = np.where(state.stopped, state.best_epoch + schedule.patience, state.epoch)
     return Fitted(
         weights=state.best,
         score=np.asarray(state.best_score),
         epochs=np.asarray(state.best_epoch),
-        steps=int(np.minimum(lived, int(state.epoch)).sum()) * batches,
+        steps=int(state.epoch.sum()) * batches,
         failed=np.asarray(state.failed),
         state=state,
     )
 
 
+def _seated(at: np.ndarray, stopped: np.ndarray) -> np.ndarray:
+    """Who is in the program next: those who are not done stay, and others fill the places.
+
+    When nobody is left to fill a place, one who is done keeps it, idle.
+    """
+    waiting = [i for i in np.flatnonzero(~stopped) if i not in set(at)]
+    seats = at.copy()
+    for place in np.flatnonzero(stopped[at]):
+        if waiting:
+            seats[place] = waiting.pop(0)
+    return seats
+
+
+@partial(jax.jit, static_argnums=1)
 def _padded(rows: Rows, batch: int) -> Rows:
     """Rows that count nowhere, so that every batch is full."""
     more = -rows.x.shape[0] % batch
@@ -183,12 +197,16 @@ def _chunk(
     prior: Statistic,
     settings: Settings,
     key: jax.Array,
-    state: State,
+    everyone: State,
+    at: Array,
 ) -> State:
+    """Some epochs of the fits that are in the program."""
     size = rows.x.shape[0]
     batches = size // schedule.batch
+    state, settings = jax.tree.map(lambda leaf: leaf[at], (everyone, settings))
+    reference = jnp.broadcast_to(rows.reference, rows.training.shape)[at]
+    rows = rows._replace(training=rows.training[at], watched=rows.watched[at], reference=reference)
     counted = rows.training.sum(1)
-    reference = jnp.broadcast_to(rows.reference, rows.training.shape)
     adam = optax.scale_by_adam()
 
     def score(weights: Weights, at: Any, setting: Settings, noise: jax.Array) -> Array:
@@ -203,7 +221,7 @@ def _chunk(
         weights, moments, live = carry
         index, noise = batch
         x, y = rows.x[index], {name: value[index] for name, value in rows.y.items()}
-        weight, log_reference = rows.training[:, index], reference[:, index]
+        weight, log_reference = rows.training[:, index], rows.reference[:, index]
 
         def one(
             w: Weights, m: Any, wt: Array, total: Array, ref: Array, s: Settings, k: Any
@@ -219,25 +237,24 @@ def _chunk(
         )
         return (_choose(live, moved, weights), _choose(live, after, moments), live), None
 
-    def epoch(state: State, _: None) -> tuple[State, None]:
-        shuffle, noise = jax.random.split(jax.random.fold_in(key, state.epoch))
+    def epoch(state: State, number: Array) -> tuple[State, None]:
+        shuffle, noise = jax.random.split(jax.random.fold_in(key, number))
         order = jax.random.permutation(shuffle, size).reshape(batches, schedule.batch)
-        live = ~state.stopped
-        carry = (state.weights, state.moments, live)
-        (weights, moments, _), _ = jax.lax.scan(
-            step, carry, (order, jax.random.split(noise, batches))
-        )
-        return _judged(state, weights, moments, live), None
+        carry = (state.weights, state.moments, ~state.stopped)
+        noises = jax.random.split(noise, batches)
+        (weights, moments, _), _ = jax.lax.scan(step, carry, (order, noises))
+        return judged(state, weights, moments), None
 
-    def _judged(state: State, weights: Weights, moments: Any, live: Array) -> State:
+    def judged(state: State, weights: Weights, moments: Any) -> State:
         log_predictive = jax.vmap(lambda w: model.log_predictive(w, prior, rows.x, rows.y))(weights)
         watched = jnp.where(rows.watched > 0, rows.watched * log_predictive, 0.0)
         found = watched.sum(1) / rows.watched.sum(1)
+        live = ~state.stopped
         broken = live & ~jnp.isfinite(found)
         better = live & (found > state.best_score)
-        number = state.epoch + 1
+        number = state.epoch + live
         best_epoch = jnp.where(better, number, state.best_epoch)
-        tired = number - best_epoch >= schedule.patience
+        over = (number - best_epoch >= schedule.patience) | (number >= schedule.epochs)
         return State(
             weights,
             moments,
@@ -245,11 +262,12 @@ def _chunk(
             jnp.where(better, found, state.best_score),
             best_epoch,
             number,
-            state.stopped | broken | (live & tired),
+            state.stopped | broken | over,
             state.failed | broken,
         )
 
-    return jax.lax.scan(epoch, state, None, length=schedule.chunk)[0]
+    state, _ = jax.lax.scan(epoch, state, jnp.arange(schedule.chunk))
+    return jax.tree.map(lambda all_fits, some: all_fits.at[at].set(some), everyone, state)
 
 
 def _choose(which: Array, one: Any, other: Any) -> Any:

@@ -11,6 +11,7 @@ Posterior, partition function, likelihood and expectations are derived here.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -32,6 +33,8 @@ class Family(eqx.Module):
     latent: ClassVar[Any]  # the distribution of θ it stands for
     columns: ClassVar[tuple[str, ...]]  # the words for primary data
     design: ClassVar[tuple[str, ...]]  # what must be said of new data to predict them
+    prior: ClassVar[Callable[..., Any]]  # pseudo-observations given by hand
+    from_unconstrained: ClassVar[Callable[..., Any]]  # those of a mapping's outputs
 
     @property
     def components(self) -> int | None:
@@ -65,6 +68,10 @@ class Family(eqx.Module):
     def log_partition(self, natural: Any) -> Array:
         """log Z(λ); infinite where the prior is improper."""
         return self.latent.log_partition(self.own(natural))
+
+    def outputs(self, formulation: str = "rate") -> int:
+        """How many outputs a mapping needs for `from_unconstrained`."""
+        return self.natural.outputs(self.components, formulation)
 
     def design_of(self, **columns: Any) -> dict[str, Any]:
         """What must be said of data like these to predict them."""

@@ -27,7 +27,6 @@ class Binomial(Family):
     latent: ClassVar = Beta
     columns: ClassVar = ("successes", "trials")
     design: ClassVar = ("trials",)
-    outputs: ClassVar[int] = Trials.outputs
     prior = staticmethod(Trials.prior)
     from_unconstrained = staticmethod(Trials.from_unconstrained)
 

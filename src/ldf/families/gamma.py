@@ -23,7 +23,6 @@ class Positive(Family):
 
     natural: ClassVar = Arrivals
     latent: ClassVar = GammaOfRate
-    outputs: ClassVar[int] = Arrivals.outputs
     prior = staticmethod(Arrivals.prior)
     from_unconstrained = staticmethod(Arrivals.from_unconstrained)
 

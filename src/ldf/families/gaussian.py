@@ -16,7 +16,7 @@ from ldf.distributions import Gaussian as GaussianOfMean
 from ldf.distributions import MultivariateGaussian
 from ldf.families.base import Family
 from ldf.special import HALF_LOG_2PI, Array, floats, namespace
-from ldf.statistic import Potential, VectorPotential, triangle_outputs
+from ldf.statistic import Potential, VectorPotential
 
 
 class Gaussian(Family):
@@ -32,7 +32,6 @@ class Gaussian(Family):
     latent: ClassVar = GaussianOfMean
     columns: ClassVar = ("mean", "n", "variance")
     design: ClassVar = ("n", "variance")
-    outputs: ClassVar[int] = Potential.outputs
     prior = staticmethod(Potential.prior)
     from_unconstrained = staticmethod(Potential.from_unconstrained)
 
@@ -140,10 +139,6 @@ class LinearGaussian(Family):
     @property
     def components(self) -> int:
         return np.shape(self.map)[1]
-
-    @property
-    def outputs(self) -> int:
-        return triangle_outputs(self.components)
 
     def _noise(self, covariance: Any) -> Array:
         if (covariance is None) == (self.covariance is None):

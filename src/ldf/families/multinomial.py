@@ -34,13 +34,6 @@ class Multinomial(Family):
     prior = staticmethod(ClassCounts.prior)
     from_unconstrained = staticmethod(ClassCounts.from_unconstrained)
 
-    @property
-    def outputs(self) -> int:
-        """How many outputs a mapping needs, in the formulation by rate: n and K logits."""
-        if self.classes is None:
-            raise ValueError("how many classes there are is not said: use Multinomial(classes=K)")
-        return self.classes + 1
-
     def __check_init__(self) -> None:
         if self.classes is not None and (not isinstance(self.classes, int) or self.classes < 2):
             remedy = "give a whole number from 2 on"

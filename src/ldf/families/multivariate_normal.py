@@ -16,7 +16,7 @@ from ldf.distributions.gaussian import log_det
 from ldf.families.base import Family
 from ldf.families.normal import refuse_lost_variance
 from ldf.special import HALF_LOG_2PI, Array, floats, multivariate_log_gamma
-from ldf.statistic import VectorMoments, triangle_outputs
+from ldf.statistic import VectorMoments
 
 
 class MultivariateNormal(Family):
@@ -40,10 +40,6 @@ class MultivariateNormal(Family):
     @property
     def components(self) -> int:
         return self.dimension
-
-    @property
-    def outputs(self) -> int:
-        return 2 + triangle_outputs(self.dimension)
 
     def _summary(self, values: Any) -> tuple[Any, float, Array, Array]:
         """How many vectors, their mean and their scatter about it, for each unit."""

@@ -24,7 +24,6 @@ class Waiting(Family):
     latent: ClassVar = Beta
     columns: ClassVar = ("failures", "waits")
     design: ClassVar = ("waits",)
-    outputs: ClassVar[int] = Trials.outputs
     prior = staticmethod(Trials.prior)
     from_unconstrained = staticmethod(Trials.from_unconstrained)
 

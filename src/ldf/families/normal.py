@@ -25,7 +25,6 @@ class Normal(Family):
     latent: ClassVar = NormalInverseGamma
     columns: ClassVar = ("values",)
     design: ClassVar = ()
-    outputs: ClassVar[int] = Moments.outputs
     prior = staticmethod(Moments.prior)
     from_unconstrained = staticmethod(Moments.from_unconstrained)
 

@@ -28,7 +28,6 @@ class Poisson(Family):
     latent: ClassVar = Gamma
     columns: ClassVar = ("count", "exposure")
     design: ClassVar = ("exposure",)
-    outputs: ClassVar[int] = Arrivals.outputs
     prior = staticmethod(Arrivals.prior)
     from_unconstrained = staticmethod(Arrivals.from_unconstrained)
 

@@ -7,6 +7,7 @@ Appendix D's is `Network(shared=(10, 10), branch=(), activations=("tanh", "relu"
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -55,21 +56,24 @@ class Network(Mapping):
         return ACTIVATIONS[self.activations[layer if len(self.activations) > 1 else 0]]
 
     def init(self, key: jax.Array, inputs: int, outputs: int) -> Weights:
-        keys = iter(jax.random.split(key, 2 * (len(self.shared) + 2 * len(self.branch)) + 4))
-        width = inputs
-        shared = []
-        for size in self.shared:
-            shared.append(_layer(next(keys), width, size))
-            width = size
-        branches = []
-        # Without branch layers both come from the last shared layer; by counts, all are one branch.
-        for size_out in _split(outputs, self.by):
-            inner, layers = width, []
-            for size in self.branch:
-                layers.append(_layer(next(keys), inner, size))
-                inner = size
-            branches.append([*layers, _layer(next(keys), inner, size_out)])
-        weights: dict[str, Any] = {"shared": shared, "branches": branches}
+        shared = (inputs, *self.shared)
+        # By rate the count has a branch of its own; by counts all outputs are one branch.
+        sizes = [1, outputs - 1] if self.by == "rate" else [outputs]
+        branches = [(shared[-1], *self.branch, size) for size in sizes]
+        chains = [list(pairwise(chain)) for chain in (shared, *branches)]
+        # One draw for all layers: it compiles once.
+        total = sum(a * b for chain in chains for a, b in chain)
+        noise = jax.random.normal(key, (total,))
+        layers, used = [], 0
+        for chain in chains:
+            layers.append([])
+            for a, b in chain:
+                matrix = noise[used : used + a * b].reshape(a, b)
+                used += a * b
+                # Glorot: the variance of a layer's outputs is that of its inputs.
+                scaled = (2 / (a + b)) ** 0.5 * matrix
+                layers[-1].append({"matrix": scaled, "bias": jnp.zeros(b)})
+        weights: dict[str, Any] = {"shared": layers[0], "branches": layers[1:]}
         if self.linear_path:
             weights["linear"] = jnp.zeros((inputs, outputs))
         return weights
@@ -91,17 +95,6 @@ class Network(Mapping):
             outputs.append(inner @ layers[-1]["matrix"] + layers[-1]["bias"])
         result = jnp.concatenate(outputs, -1)
         return result + x @ weights["linear"] if self.linear_path else result
-
-
-def _split(outputs: int, by: str) -> list[int]:
-    return [1, outputs - 1] if by == "rate" else [outputs]
-
-
-def _layer(key: jax.Array, inputs: int, outputs: int) -> dict[str, Array]:
-    # Glorot: the variance of a layer's outputs is that of its inputs.
-    scale = (2 / (inputs + outputs)) ** 0.5
-    matrix = scale * jax.random.normal(key, (inputs, outputs))
-    return {"matrix": matrix, "bias": jnp.zeros(outputs)}
 
 
 def _drop(key: jax.Array, hidden: Array, dropout: Array | float) -> Array:

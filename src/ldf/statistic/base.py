@@ -35,6 +35,11 @@ class Statistic(eqx.Module):
 
     event_axes: ClassVar[tuple[int, ...]]  # for each coordinate, its axes beyond the units'
 
+    @classmethod
+    @abstractmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        """How many unconstrained outputs make one, for so many classes or components."""
+
     def coordinates(self) -> tuple[Array, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))
 

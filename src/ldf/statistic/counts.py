@@ -31,7 +31,10 @@ class Trials(Statistic):
     failures: Array
 
     event_axes: ClassVar = (0, 0)
-    outputs: ClassVar[int] = 2
+
+    @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        return 2
 
     @classmethod
     def prior(cls, successes: Any, failures: Any) -> Trials:
@@ -70,6 +73,12 @@ class ClassCounts(Statistic):
     event_axes: ClassVar = (1,)
 
     @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        if components is None:
+            raise ValueError("how many classes there are is not said: use Multinomial(classes=K)")
+        return components if formulation == "counts" else components + 1
+
+    @classmethod
     def prior(cls, counts: Any) -> ClassCounts:
         """Pseudo-counts given by hand: a prior Dir(counts), or what auxiliary data are worth."""
         array = check.nonnegative("counts", counts)
@@ -103,7 +112,10 @@ class Arrivals(Statistic):
     exposure: Array
 
     event_axes: ClassVar = (0, 0)
-    outputs: ClassVar[int] = 2
+
+    @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        return 2
 
     @classmethod
     def prior(cls, count: Any, exposure: Any) -> Arrivals:

@@ -21,7 +21,10 @@ class Potential(Statistic):
     precision: Array
 
     event_axes: ClassVar = (0, 0)
-    outputs: ClassVar[int] = 2
+
+    @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        return 2
 
     @classmethod
     def prior(cls, mean: Any, variance: Any) -> Potential:
@@ -57,6 +60,10 @@ class VectorPotential(Statistic):
     precision: Array
 
     event_axes: ClassVar = (1, 2)
+
+    @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        return triangle_outputs(components or 1)
 
     @classmethod
     def prior(cls, mean: Any, covariance: Any) -> VectorPotential:
@@ -122,7 +129,10 @@ class Moments(Statistic):
     squares: Array
 
     event_axes: ClassVar = (0, 0, 0, 0)
-    outputs: ClassVar[int] = 4
+
+    @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        return 4
 
     @classmethod
     def prior(cls, mean: Any, mean_n: Any, variance: Any, variance_n: Any) -> Moments:
@@ -184,6 +194,10 @@ class VectorMoments(Statistic):
     squares: Array
 
     event_axes: ClassVar = (0, 1, 0, 2)
+
+    @classmethod
+    def outputs(cls, components: int | None, formulation: str) -> int:
+        return 2 + triangle_outputs(components or 1)
 
     @classmethod
     def prior(cls, mean: Any, mean_n: Any, variance: Any, variance_n: Any) -> VectorMoments:
