@@ -7,6 +7,7 @@
 #   make lint            the static checks: ruff, basedpyright, import-linter
 #   make format          let ruff fix and format in place
 #   make bench-numerics  accuracy and speed of the numerics
+#   make bench-fit       speed of training, beside a PyTorch loop if PyTorch is in $(VENV)
 #   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
 #   make clean           remove what the targets above made, $(VENV) too
 
@@ -23,7 +24,7 @@ LOCK_VENV := build/lock-venv
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: install test test-full demo docs lint format bench-numerics lock clean
+.PHONY: install test test-full demo docs lint format bench-numerics bench-fit lock clean
 
 install: $(STAMP)
 
@@ -62,6 +63,9 @@ docs: $(STAMP)
 
 bench-numerics: $(STAMP)
 	$(CPU) $(BIN)/python bench/numerics.py
+
+bench-fit: $(STAMP)
+	$(CPU) $(BIN)/python bench/fit.py
 
 # Versions already in constraints.txt are kept where they still fit, unless UPGRADE is set.
 lock:

@@ -16,7 +16,7 @@ from ldf.model import Model
 from ldf.objective import balanced_weights, maximum_likelihood, model_selection, tempered
 
 M, P = 600, 3
-QUICK = Schedule(epochs=60, patience=20, batch=128, chunk=10, places=4)
+QUICK = Schedule(epochs=60, patience=20, batch=128, chunk=10, places=2)
 
 
 def truth(rng: np.random.Generator, size: int = M) -> tuple[np.ndarray, ...]:
@@ -236,7 +236,7 @@ def test_a_mapping_that_made_the_data_is_found_again() -> None:
     weights = jax.tree.map(lambda leaf: leaf[best], found.weights)
     pseudo = Model(FAMILY, mapping).pseudo_observations(weights, data.x)
     learned, worth = np.asarray(pseudo.t / pseudo.n), np.asarray(pseudo.n)
-    assert np.corrcoef(learned, rate)[0, 1] > 0.99
+    assert np.corrcoef(learned, rate)[0, 1] > 0.98
     assert np.abs(learned - rate).mean() < 0.03
     assert np.median(worth[count == 30]) == pytest.approx(30, rel=0.35)
     assert np.median(worth[count == 4]) == pytest.approx(4, rel=0.35)

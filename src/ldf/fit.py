@@ -12,17 +12,22 @@ from) by their mean log-predictive, whatever the objective; a fit that has not i
 `patience` epochs stops, and its best weights are kept.
 
 Only so many fits are in the program at once: as some stop, others take their places, so that none
-waits idle for the slowest, and one compiled program serves any number of fits.
+waits idle for the slowest. Fits are dealt to two lanes, each a thread that runs the one compiled
+program on its own core; how many lanes there are belongs to the schedule, not to the machine, so
+that results do not depend on where they were made.
 
-Epochs run in chunks. Between chunks the caller sees the state, a plain pytree: to show progress, or
-to save it. A run that is given a state goes on from there to the same end, bit for bit, for the
-randomness of an epoch depends on the seed and on how many epochs the program has run.
+Epochs run in chunks. After each the caller sees the state, a plain pytree: to show progress, or to
+save it. A run that is given a state goes on from there to the same end, bit for bit: who is in the
+program and how rows are shuffled depend on the seed and on the state alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import jax
@@ -62,7 +67,8 @@ class Schedule(NamedTuple):
     patience: int = 100
     batch: int = 256
     chunk: int = 20  # epochs between looks
-    places: int = 25  # fits in the program at once
+    places: int = 8  # fits in the program at once, in each lane
+    lanes: int = 2
 
 
 PAPER = Schedule()  # Section 5.2
@@ -129,39 +135,75 @@ def fit(
     """Learn φ of all fits at once (Algorithm 1, line 1)."""
     key = jax.random.key(seed)
     fits, inputs = rows.training.shape[0], rows.x.shape[1]
-    state: State = resume or start(model, jax.random.fold_in(key, 0), fits, inputs)
+    state = resume or start(model, jax.random.fold_in(key, 0), fits, inputs)
+    watching = _watching(rows.watched)
     rows = _padded(rows, schedule.batch)
-    batches = rows.x.shape[0] // schedule.batch
     dropping = bool((np.asarray(settings.dropout) > 0).any())
+    lanes = _lanes(fits, schedule.lanes)
     run = partial(_chunk, model, objective, schedule, dropping)
-    at = np.arange(min(schedule.places, fits))
-    while not bool(state.stopped.all()):
-        at = _seated(at, np.asarray(state.stopped))
-        shuffle = jax.random.fold_in(key, 1 + int(state.epoch.sum()))
-        state = run(rows, prior, settings, shuffle, state, jnp.asarray(at))
-        if watch is not None:
-            watch(state)
+    whole: State = jax.tree.map(np.array, state)
+    compiling, writing = Lock(), Lock()
+
+    def lane(number: int) -> None:
+        mine, real = lanes[number]
+        shared = (_share(rows, mine), watching[mine], prior)
+        own = (jax.tree.map(lambda leaf: leaf[mine], settings), jnp.asarray(mine))
+        part: State = jax.tree.map(lambda leaf: leaf[mine], state)
+        part = part._replace(stopped=part.stopped | (jnp.arange(len(mine)) >= real))
+        first = compiling  # the lane that comes first compiles for all; the others wait
+        while not bool(part.stopped.all()):
+            at = jnp.asarray(_seated(np.asarray(part.stopped), schedule.places))
+            done = int(part.epoch[:real].sum())
+            shuffle = jax.random.fold_in(jax.random.fold_in(key, 1 + number), done)
+            with first:
+                part = run(*shared, *own, shuffle, part, at)
+            first = nullcontext()
+            with writing:
+                pairs = zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True)
+                for all_fits, some in pairs:
+                    all_fits[mine[:real]] = np.asarray(some)[:real]
+                if watch is not None:
+                    watch(jax.tree.map(np.array, whole))
+
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        list(pool.map(lane, range(len(lanes))))
+    batches = rows.x.shape[0] // schedule.batch
     return Fitted(
-        weights=state.best,
-        score=np.asarray(state.best_score),
-        epochs=np.asarray(state.best_epoch),
-        steps=int(state.epoch.sum()) * batches,
-        failed=np.asarray(state.failed),
-        state=state,
+        weights=whole.best,
+        score=whole.best_score,
+        epochs=whole.best_epoch,
+        steps=int(whole.epoch.sum()) * batches,
+        failed=whole.failed,
+        state=whole,
     )
 
 
-def _seated(at: np.ndarray, stopped: np.ndarray) -> np.ndarray:
-    """Who is in the program next: those who are not done stay, and others fill the places.
+def _lanes(fits: int, lanes: int) -> list[tuple[np.ndarray, int]]:
+    """The fits of each lane, as many for all (the last repeated), and how many are real."""
+    most = -(-fits // lanes)
+    dealt = [np.arange(i, fits, lanes) for i in range(min(lanes, fits))]
+    return [(np.pad(mine, (0, most - len(mine)), mode="edge"), len(mine)) for mine in dealt]
 
-    When nobody is left to fill a place, one who is done keeps it, idle.
-    """
-    waiting = [i for i in np.flatnonzero(~stopped) if i not in set(at)]
-    seats = at.copy()
-    for place in np.flatnonzero(stopped[at]):
-        if waiting:
-            seats[place] = waiting.pop(0)
-    return seats
+
+def _share(rows: Rows, mine: np.ndarray) -> Rows:
+    reference = jnp.broadcast_to(rows.reference, rows.training.shape)[mine]
+    return rows._replace(
+        training=rows.training[mine], watched=rows.watched[mine], reference=reference
+    )
+
+
+def _seated(stopped: np.ndarray, places: int) -> np.ndarray:
+    """Who is in the program next: the first that have not stopped. One who has may keep a place
+    that nobody needs."""
+    order = np.argsort(stopped, kind="stable")
+    return order[: min(places, len(order))]
+
+
+def _watching(watched: Array) -> Array:
+    """The rows each fit watches, as many for all: only these are looked at after an epoch."""
+    host = np.asarray(watched) > 0
+    most = int(host.sum(1).max(initial=1))
+    return jnp.asarray(np.argsort(~host, axis=1, kind="stable")[:, :most])
 
 
 @partial(jax.jit, static_argnums=1)
@@ -194,8 +236,10 @@ def _chunk(
     schedule: Schedule,
     dropping: bool,
     rows: Rows,
+    watching: Array,
     prior: Statistic,
     settings: Settings,
+    names: Array,
     key: jax.Array,
     everyone: State,
     at: Array,
@@ -204,9 +248,10 @@ def _chunk(
     size = rows.x.shape[0]
     batches = size // schedule.batch
     state, settings = jax.tree.map(lambda leaf: leaf[at], (everyone, settings))
-    reference = jnp.broadcast_to(rows.reference, rows.training.shape)[at]
-    rows = rows._replace(training=rows.training[at], watched=rows.watched[at], reference=reference)
-    counted = rows.training.sum(1)
+    rows = rows._replace(
+        training=rows.training[at], watched=rows.watched[at], reference=rows.reference[at]
+    )
+    seen, counted = watching[at], rows.training.sum(1)
     adam = optax.scale_by_adam()
 
     def score(weights: Weights, at: Any, setting: Settings, noise: jax.Array) -> Array:
@@ -231,7 +276,8 @@ def _chunk(
             moved = jax.tree.map(lambda v, d: v + s.learning_rate * d, w, direction)
             return moved, after
 
-        noises = jax.random.split(noise, weight.shape[0])
+        # By its name, not its place: who else is in the program changes nothing.
+        noises = jax.vmap(lambda name: jax.random.fold_in(noise, name))(names[at])
         moved, after = jax.vmap(one)(
             weights, moments, weight, counted, log_reference, settings, noises
         )
@@ -245,10 +291,14 @@ def _chunk(
         (weights, moments, _), _ = jax.lax.scan(step, carry, (order, noises))
         return judged(state, weights, moments), None
 
+    def watched_score(weights: Weights, index: Array, watched: Array) -> Array:
+        y = {name: value[index] for name, value in rows.y.items()}
+        log_predictive = model.log_predictive(weights, prior, rows.x[index], y)
+        weight = watched[index]
+        return jnp.where(weight > 0, weight * log_predictive, 0.0).sum() / weight.sum()
+
     def judged(state: State, weights: Weights, moments: Any) -> State:
-        log_predictive = jax.vmap(lambda w: model.log_predictive(w, prior, rows.x, rows.y))(weights)
-        watched = jnp.where(rows.watched > 0, rows.watched * log_predictive, 0.0)
-        found = watched.sum(1) / rows.watched.sum(1)
+        found = jax.vmap(watched_score)(weights, seen, rows.watched)
         live = ~state.stopped
         broken = live & ~jnp.isfinite(found)
         better = live & (found > state.best_score)
