@@ -1,7 +1,7 @@
-"""Family, prior and mapping together: what is learned, and what it says of each row.
+"""Family and mapping together: what is learned, and what it says of each row.
 
-natural_i = λ0 + T_x(x_i; φ)          posterior π(natural + T_y)          predictive p(y | x)
-
+The natural parameter of row i is λ0 + T_x(x_i; φ). It gives the posterior π(natural + T_y), and the
+predictive p(y_i | x_i; φ) by which φ is learned.
 """
 
 from __future__ import annotations
