@@ -626,3 +626,22 @@ def test_one_unit_may_be_asked_for_several_values():
     assert counts.cdf([0, 1, 5]) == pytest.approx(sums[[0, 1, 5]])
     assert counts.quantile([0.1, 0.9]).shape == (2,)
     assert counts.cdf(np.inf) == 1
+
+
+def test_as_many_values_as_units_or_one_for_all():
+    """Two units and three values: a sentence, not the words of an array library."""
+    two = ldf.Binomial().posterior(ldf.Binomial.prior([1.0, 2.0], 3.0))
+    rates = ldf.Poisson().posterior(ldf.Poisson.prior([1.0, 2.0], 3.0))
+    for ask in (two.quantile, two.cdf, two.log_prob, rates.exceeds, rates.quantile):
+        with pytest.raises(ldf.DataError, match="has 3 rows but there are 2 units"):
+            ask([0.1, 0.2, 0.3])
+        assert np.shape(ask(0.5)) == (2,)
+
+
+def test_a_row_that_saw_nothing_scores_nothing_even_under_an_improper_prior():
+    exponential, gaussian = ldf.Exponential(), ldf.Gaussian(variance=2.0)
+    assert exponential.log_predictive(exponential.prior(0.0, 0.0), time=[0.0], events=[0]) == 0
+    improper = gaussian.prior(0.0, np.inf)
+    assert gaussian.log_predictive(improper, mean=[np.nan], n=[0]) == 0
+    with pytest.raises(ldf.DoesNotExist):
+        gaussian.log_predictive(improper, mean=[1.0], n=[1])

@@ -873,7 +873,7 @@ def test_table_1_binomial_trials_and_success_rate():
 
 def test_table_1_multinomial_trials_and_outcome_probabilities():
     """Table 1, Multinoulli/multinomial, Dirichlet: trials n_x ≥ 0, probabilities on the simplex."""
-    assert ldf.Multinomial(classes=3).outputs == 4
+    assert ldf.Multinomial(classes=3).outputs() == 4
     aux = ldf.Multinomial.from_unconstrained(OUTPUTS[:, :4])
     assert (aux.counts >= 0).all()
     close(aux.n, softplus(OUTPUTS[:, 0]))
@@ -912,7 +912,7 @@ def test_table_1_multivariate_gaussian_potential_and_precision():
     known = np.stack([np.stack([a * a, a * b], -1), np.stack([a * b, b * b + c * c], -1)], -2)
     close(aux.precision, known)
     assert (np.linalg.eigvalsh(aux.precision) >= -1e-12).all()
-    assert ldf.LinearGaussian(MAP, OFFSET, NOISE).outputs == 5
+    assert ldf.LinearGaussian(MAP, OFFSET, NOISE).outputs() == 5
 
 
 def test_table_1_normal_inverse_wishart():
@@ -921,7 +921,7 @@ def test_table_1_normal_inverse_wishart():
     Any output adds to a prior of mean and covariance and leaves it proper.
     """
     family = ldf.MultivariateNormal(2)
-    assert family.outputs == 7
+    assert family.outputs() == 7
     outputs = OUTPUTS[:20, :7] / 10
     prior = family.prior(MEAN, 2.0, COVARIANCE, 4.0)
     natural = prior + family.from_unconstrained(outputs)

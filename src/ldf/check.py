@@ -64,11 +64,12 @@ def numbers(
     missing: str = A_NUMBER,
     infinite: bool = False,
     absent: Any = False,
+    units: tuple[int, ...] = (),
 ) -> Array:
     """The values as an array of floats: NumPy's, or JAX's if they are a JAX array.
 
     `missing` is the remedy for a missing value, which passes (as NaN) only where it is `absent` by
-    its row's own word; infinities pass only if `infinite`.
+    its row's own word; infinities pass only if `infinite`. They must go with `units` of that shape.
     """
     if is_traced(values):
         return values
@@ -82,6 +83,7 @@ def numbers(
     refuse(column, values, np.isnan(host) & ~np.asarray(absent), "is missing", missing)
     if not infinite:
         refuse(column, values, np.isinf(host), "is infinite", "give a finite number")
+    fits(column, host, units)
     return array
 
 
@@ -228,9 +230,10 @@ def counts(
     return array
 
 
-def probability(column: str, values: Any) -> Array:
+def probability(column: str, values: Any, units: tuple[int, ...] = ()) -> Array:
     remedy = "a probability lies between 0 and 1"
     array = nonnegative(column, values, remedy)
+    fits(column, array, units)
     if not is_traced(array):
         refuse(column, values, np.asarray(array) > 1, "is above 1", remedy)
     return array

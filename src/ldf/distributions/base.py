@@ -156,8 +156,8 @@ def check_mass(mass: Any) -> None:
         raise check.DataError("mass", None, mass, "is not between 0 and 1", remedy)
 
 
-def check_q(q: Any) -> None:
-    levels = check.numbers("q", q)
+def check_q(q: Any, units: tuple[int, ...] = ()) -> None:
+    levels = check.numbers("q", q, units=units)
     if not check.is_traced(levels):
         host = np.asarray(levels)
         remedy = "a quantile is asked for at a probability between 0 and 1"

@@ -107,7 +107,7 @@ class Beta(Continuous):
 
     def log_prob(self, value: Any) -> Array:
         xp, a, b, total = self._proper("density")
-        _, (x, _) = floats(check.probability("value", value), a)
+        _, (x, _) = floats(check.probability("value", value, self.shape), a)
         with np.errstate(all="ignore"):
             # a log x + b log(1 − x) about its maximum: minus the deviance of the shares from x.
             excess = difference_of_products(*xp.broadcast_arrays(a, 1 - x, b, x))
@@ -124,15 +124,15 @@ class Beta(Continuous):
 
     def cdf(self, value: Any) -> Array:
         _, a, b, _ = self._proper("cdf")
-        return beta_cdf(a, b, _clipped(value))
+        return beta_cdf(a, b, _clipped(value, self.shape))
 
     def exceeds(self, value: Any) -> Array:
         _, a, b, _ = self._proper("cdf")
-        return beta_sf(a, b, _clipped(value))
+        return beta_sf(a, b, _clipped(value, self.shape))
 
     def quantile(self, q: Any) -> Array:
         _, a, b, _ = self._proper("quantile")
-        check_q(q)
+        check_q(q, self.shape)
         return beta_quantile(a, b, q)
 
     def entropy(self) -> Array:
@@ -164,8 +164,9 @@ class Beta(Continuous):
         return logistic(xp, source.log_gamma(a) - source.log_gamma(b))
 
 
-def _clipped(value: Any) -> Array:
-    return namespace(value).clip(check.numbers("value", value, infinite=True), 0.0, 1.0)
+def _clipped(value: Any, units: tuple[int, ...]) -> Array:
+    x = check.numbers("value", value, infinite=True, units=units)
+    return namespace(x).clip(x, 0.0, 1.0)
 
 
 def _density_at_the_end(xp: Any, a: Array, b: Array) -> Array:
@@ -227,7 +228,7 @@ class BetaNegativeBinomial(Integer):
 
     def log_prob(self, failures: Any) -> Array:
         xp, a, b, r = self._parameters()
-        _, (f, _) = floats(check.numbers("failures", failures), a)
+        _, (f, _) = floats(check.numbers("failures", failures, units=self.shape), a)
         inside = (f >= 0) & (f == xp.floor(f))
         f = xp.where(inside, f, 0.0)
         with np.errstate(all="ignore"):
@@ -239,7 +240,11 @@ class BetaNegativeBinomial(Integer):
     def cdf(self, failures: Any) -> Array:
         """P(at most f failures) = P(at least r successes in r + f trials)."""
         _, a, b, r = self._parameters()
-        f = np.floor(np.asarray(check.numbers("failures", failures, infinite=True), dtype=float))
+        f = np.floor(
+            np.asarray(
+                check.numbers("failures", failures, infinite=True, units=self.shape), dtype=float
+            )
+        )
         a, b, r, f = np.broadcast_arrays(a, b, r, f)
         if (r != np.round(r)).any():
             remedy = "its distribution function needs a whole number of successes"

@@ -93,7 +93,7 @@ class Gamma(Continuous):
 
     def log_prob(self, value: Any) -> Array:
         xp, a, b = self._proper("density")
-        _, (x, a) = floats(check.numbers("value", value), a)
+        _, (x, a) = floats(check.numbers("value", value, units=self.shape), a)
         x, a, b = xp.broadcast_arrays(x, a, b)
         with np.errstate(all="ignore"):
             excess = difference_of_products(a, xp.ones_like(a), b, x)
@@ -106,15 +106,19 @@ class Gamma(Continuous):
 
     def cdf(self, value: Any) -> Array:
         xp, a, b = self._proper("cdf")
-        return gamma_cdf(a, b * xp.maximum(check.numbers("value", value, infinite=True), 0.0))
+        return gamma_cdf(
+            a, b * xp.maximum(check.numbers("value", value, infinite=True, units=self.shape), 0.0)
+        )
 
     def exceeds(self, value: Any) -> Array:
         xp, a, b = self._proper("cdf")
-        return gamma_sf(a, b * xp.maximum(check.numbers("value", value, infinite=True), 0.0))
+        return gamma_sf(
+            a, b * xp.maximum(check.numbers("value", value, infinite=True, units=self.shape), 0.0)
+        )
 
     def quantile(self, q: Any) -> Array:
         _, a, b = self._proper("quantile")
-        check_q(q)
+        check_q(q, self.shape)
         return gamma_quantile(a, q) / b
 
     def entropy(self) -> Array:
@@ -183,13 +187,13 @@ class GammaPoisson(Integer):
 
     def log_prob(self, count: Any) -> Array:
         xp, a, b, n = self._parameters()
-        _, (y, a) = floats(check.numbers("count", count), a)
+        _, (y, a) = floats(check.numbers("count", count, units=self.shape), a)
         inside = (y >= 0) & (y == xp.floor(y))
         return xp.where(inside, gamma_poisson_log_pmf(xp.where(inside, y, 0.0), n, a, b), -np.inf)
 
     def cdf(self, count: Any) -> Array:
         xp, a, b, n = self._parameters()
-        y = xp.floor(check.numbers("count", count, infinite=True))
+        y = xp.floor(check.numbers("count", count, infinite=True, units=self.shape))
         below = beta_cdf(a, xp.where(y >= 0, y, 0.0) + 1, b / xp.where(n > 0, b + n, 1.0))
         sure = (n == 0) | (a == 0)
         return xp.where(y < 0, 0.0, xp.where(sure | xp.isposinf(y), 1.0, below))
@@ -246,7 +250,7 @@ class CompoundGamma(Continuous):
 
     def log_prob(self, time: Any) -> Array:
         xp, a, b, size = self._parameters()
-        _, (t, a) = floats(check.numbers("time", time), a)
+        _, (t, a) = floats(check.numbers("time", time, units=self.shape), a)
         with np.errstate(all="ignore"):
             inner = (
                 log_rising(a, size)
@@ -264,17 +268,17 @@ class CompoundGamma(Continuous):
 
     def cdf(self, time: Any) -> Array:
         xp, a, b, size = self._parameters()
-        t = xp.maximum(check.numbers("time", time, infinite=True), 0.0)
+        t = xp.maximum(check.numbers("time", time, infinite=True, units=self.shape), 0.0)
         return xp.where(xp.isposinf(t), 1.0, beta_sf(a, size, b / (b + t)))
 
     def exceeds(self, value: Any) -> Array:
         xp, a, b, size = self._parameters()
-        t = xp.maximum(check.numbers("value", value, infinite=True), 0.0)
+        t = xp.maximum(check.numbers("value", value, infinite=True, units=self.shape), 0.0)
         return xp.where(xp.isposinf(t), 0.0, beta_cdf(a, size, b / (b + t)))
 
     def quantile(self, q: Any) -> Array:
         xp, a, b, size = self._parameters()
-        check_q(q)
+        check_q(q, self.shape)
         share, rest = beta_quantile(size, a, q), upper_beta_quantile(a, size, q)
         with np.errstate(all="ignore"):  # t/(b + t) and b/(b + t): each has its digits near zero
             return b * xp.where(share < 0.5, share / (1 - share), (1 - rest) / rest)
@@ -330,7 +334,7 @@ class InverseGamma(Continuous):
         return b / (a + 1)
 
     def log_prob(self, value: Any) -> Array:
-        xp, (x,) = floats(check.numbers("value", value))
+        xp, (x,) = floats(check.numbers("value", value, units=self.shape))
         with np.errstate(all="ignore"):
             inside = x > 0
             inner = self._inverse().log_prob(1 / xp.where(inside, x, 1.0)) - 2 * xp.log(x)
@@ -340,14 +344,14 @@ class InverseGamma(Continuous):
         return -(self.natural.count + 1) / value + self.natural.exposure / value**2
 
     def cdf(self, value: Any) -> Array:
-        return self._inverse().exceeds(_reciprocal(value))
+        return self._inverse().exceeds(_reciprocal(value, self.shape))
 
     def exceeds(self, value: Any) -> Array:
-        return self._inverse().cdf(_reciprocal(value))
+        return self._inverse().cdf(_reciprocal(value, self.shape))
 
     def quantile(self, q: Any) -> Array:
         _, a, b = self._inverse()._proper("quantile")
-        check_q(q)
+        check_q(q, self.shape)
         with np.errstate(all="ignore"):
             return b / upper_gamma_quantile(a, q)
 
@@ -361,7 +365,7 @@ class InverseGamma(Continuous):
         return xp.exp(xp.log(b) - Draws(draws, seed, a).log_gamma(a))
 
 
-def _reciprocal(value: Any) -> Array:
-    xp, (x,) = floats(check.numbers("value", value, infinite=True))
+def _reciprocal(value: Any, units: tuple[int, ...]) -> Array:
+    xp, (x,) = floats(check.numbers("value", value, infinite=True, units=units))
     with np.errstate(all="ignore"):
         return xp.where(x > 0, 1 / x, np.inf)

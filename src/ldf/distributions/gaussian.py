@@ -82,7 +82,7 @@ class Gaussian(Continuous):
 
     def log_prob(self, value: Any) -> Array:
         xp, mean, j = self._proper("density")
-        _, (x, mean) = floats(check.numbers("value", value), mean)
+        _, (x, mean) = floats(check.numbers("value", value, units=self.shape), mean)
         return 0.5 * xp.log(j) - HALF_LOG_2PI - 0.5 * j * (x - mean) ** 2
 
     def slope(self, value: Array) -> Array:
@@ -91,15 +91,19 @@ class Gaussian(Continuous):
 
     def cdf(self, value: Any) -> Array:
         xp, mean, j = self._proper("cdf")
-        return normal_cdf((check.numbers("value", value, infinite=True) - mean) * xp.sqrt(j))
+        return normal_cdf(
+            (check.numbers("value", value, infinite=True, units=self.shape) - mean) * xp.sqrt(j)
+        )
 
     def exceeds(self, value: Any) -> Array:
         xp, mean, j = self._proper("cdf")
-        return normal_cdf((mean - check.numbers("value", value, infinite=True)) * xp.sqrt(j))
+        return normal_cdf(
+            (mean - check.numbers("value", value, infinite=True, units=self.shape)) * xp.sqrt(j)
+        )
 
     def quantile(self, q: Any) -> Array:
         xp, mean, j = self._proper("quantile")
-        check_q(q)
+        check_q(q, self.shape)
         return mean + normal_quantile(q + 0 * mean) / xp.sqrt(j)
 
     def entropy(self) -> Array:
@@ -277,7 +281,7 @@ class StudentT(Continuous):
 
     def log_prob(self, value: Any) -> Array:
         xp, freedom, centre, scale = self._parameters()
-        _, (x, centre) = floats(check.numbers("value", value), centre)
+        _, (x, centre) = floats(check.numbers("value", value, units=self.shape), centre)
         off = (x - centre) / scale
         constant = log_rising(freedom / 2, 0.5) - 0.5 * xp.log(freedom * np.pi) - xp.log(scale)
         return constant - 0.5 * (freedom + 1) * xp.log1p(off**2 / freedom)
@@ -289,15 +293,21 @@ class StudentT(Continuous):
 
     def cdf(self, value: Any) -> Array:
         _, freedom, centre, scale = self._parameters()
-        return student_cdf(freedom, (check.numbers("value", value, infinite=True) - centre) / scale)
+        return student_cdf(
+            freedom,
+            (check.numbers("value", value, infinite=True, units=self.shape) - centre) / scale,
+        )
 
     def exceeds(self, value: Any) -> Array:
         _, freedom, centre, scale = self._parameters()
-        return student_cdf(freedom, (centre - check.numbers("value", value, infinite=True)) / scale)
+        return student_cdf(
+            freedom,
+            (centre - check.numbers("value", value, infinite=True, units=self.shape)) / scale,
+        )
 
     def quantile(self, q: Any) -> Array:
         _, freedom, centre, scale = self._parameters()
-        check_q(q)
+        check_q(q, self.shape)
         return centre + scale * student_quantile(freedom, q)
 
     def entropy(self) -> Array:

@@ -53,10 +53,12 @@ class KnownCount(Integer):
         return np.broadcast_to(self.peak, self.shape)
 
     def log_prob(self, value: Any) -> Array:
-        return self.law.logpmf(check.numbers("value", value), *self.parameters)
+        return self.law.logpmf(check.numbers("value", value, units=self.shape), *self.parameters)
 
     def cdf(self, value: Any) -> Array:
-        return self.law.cdf(check.numbers("value", value, infinite=True), *self.parameters)
+        return self.law.cdf(
+            check.numbers("value", value, infinite=True, units=self.shape), *self.parameters
+        )
 
     def sample(self, draws: int, seed: Any) -> Array:
         check_draws(draws, seed)
@@ -134,16 +136,18 @@ class KnownValue(Continuous):
         return np.broadcast_to(self.peak, self.shape)
 
     def log_prob(self, value: Any) -> Array:
-        return self.law.logpdf(check.numbers("value", value), *self.parameters)
+        return self.law.logpdf(check.numbers("value", value, units=self.shape), *self.parameters)
 
     def slope(self, value: Array) -> Array:
         return self.slopes(value, *self.parameters)
 
     def cdf(self, value: Any) -> Array:
-        return self.law.cdf(check.numbers("value", value, infinite=True), *self.parameters)
+        return self.law.cdf(
+            check.numbers("value", value, infinite=True, units=self.shape), *self.parameters
+        )
 
     def quantile(self, q: Any) -> Array:
-        check_q(q)
+        check_q(q, self.shape)
         return self.law.ppf(q, *self.parameters)
 
     def entropy(self) -> Array:

@@ -42,7 +42,8 @@ class Positive(Family):
         check.fits(self.columns[0], total, self.own(natural).shape)
         xp, (size, total, a, b) = floats(size, total, natural.count, natural.exposure)
         some = size > 0
-        seen = CompoundGamma(natural, xp.where(some, size, 1.0)).log_prob(total)
+        known = Arrivals(xp.where(some, a, 1.0), xp.where(some, b, 1.0))
+        seen = CompoundGamma(known, xp.where(some, size, 1.0)).log_prob(total)
         with np.errstate(all="ignore"):
             unseen = xp.where(total > 0, -a * xp.log1p(total / b), 0.0)
         return xp.where(some, seen, unseen)

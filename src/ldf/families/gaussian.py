@@ -85,8 +85,9 @@ class Gaussian(Family):
     ) -> Array:
         xp, y, j = self._seen(mean, n, variance)
         check.fits("mean", y, self.own(natural).shape)
-        known = GaussianOfMean(natural)
         some = j > 0
+        # A row that saw nothing scores nothing, whatever is known of its mean.
+        known = GaussianOfMean(Potential(natural.potential, xp.where(some, natural.precision, 1.0)))
         spread = known.variance() + 1 / xp.where(some, j, 1.0)
         return xp.where(some, GaussianOfMean.of(known.mean(), spread).log_prob(y), 0.0)
 
