@@ -1,6 +1,6 @@
 """Distributions of θ and of y."""
 
-from ldf.distributions.base import Continuous, Distribution, Integer, Univariate
+from ldf.distributions.base import Continuous, Distribution, Integer, Multivariate, Univariate
 from ldf.distributions.beta import Beta, BetaNegativeBinomial
 from ldf.distributions.beta_binomial import BetaBinomial
 from ldf.distributions.dirichlet import Dirichlet, DirichletMultinomial
@@ -36,6 +36,7 @@ __all__ = [
     "KnownCount",
     "KnownCounts",
     "KnownValue",
+    "Multivariate",
     "MultivariateGaussian",
     "MultivariateStudentT",
     "NormalInverseGamma",

@@ -113,6 +113,29 @@ class Univariate(Distribution):
     def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]: ...
 
 
+class Multivariate(Distribution):
+    """Of a vector a unit. What is asked of one number is answered by the marginals: all of them
+    with components on the last axis, or one by `marginal(component)`."""
+
+    @abstractmethod
+    def marginal(self, component: int | None = None) -> Univariate: ...
+
+    def sd(self) -> Array:
+        return self.marginal().sd()
+
+    def cdf(self, value: Any) -> Array:
+        return self.marginal().cdf(value)
+
+    def exceeds(self, value: Any) -> Array:
+        return self.marginal().exceeds(value)
+
+    def quantile(self, q: Any) -> Array:
+        return self.marginal().quantile(q)
+
+    def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
+        return self.marginal().interval(mass)
+
+
 class Continuous(Univariate):
     """With a density that has one peak, is monotone, or is high at both ends only."""
 

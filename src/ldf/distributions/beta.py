@@ -178,11 +178,6 @@ def logistic(xp: Any, x: Array) -> Array:
     return xp.exp(-xp.logaddexp(0.0, -x))
 
 
-def spread(natural: Trials, shape: tuple[int, ...]) -> Trials:
-    xp = namespace(natural.successes, natural.failures)
-    return Trials(*(xp.broadcast_to(value, shape) for value in natural.coordinates()))
-
-
 class BetaNegativeBinomial(Integer):
     """Failures before a given number of further successes."""
 
@@ -200,7 +195,7 @@ class BetaNegativeBinomial(Integer):
 
     def __getitem__(self, rows: Any) -> BetaNegativeBinomial:
         successes = namespace(self.successes).broadcast_to(self.successes, self.shape)
-        return BetaNegativeBinomial(spread(self.natural, self.shape)[rows], successes[rows])
+        return BetaNegativeBinomial(self.natural.spread(self.shape)[rows], successes[rows])
 
     def _parameters(self) -> tuple[Any, Array, Array, Array]:
         xp, (a, b, r) = floats(self.natural.successes, self.natural.failures, self.successes)

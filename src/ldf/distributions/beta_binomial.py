@@ -13,7 +13,7 @@ import numpy as np
 
 from ldf import check
 from ldf.distributions.base import Univariate, check_q, on_host
-from ldf.distributions.beta import check_rate_known, logistic, spread
+from ldf.distributions.beta import check_rate_known, logistic
 from ldf.special import Array, Draws, beta_binomial_log_pmf, floats, namespace
 from ldf.statistic import Trials
 
@@ -30,7 +30,7 @@ class BetaBinomial(Univariate):
 
     def __getitem__(self, rows: Any) -> BetaBinomial:
         trials = namespace(self.trials).broadcast_to(self.trials, self.shape)
-        return BetaBinomial(spread(self.natural, self.shape)[rows], trials[rows])
+        return BetaBinomial(self.natural.spread(self.shape)[rows], trials[rows])
 
     def _parameters(self) -> tuple[Any, Array, Array, Array]:
         xp, (a, b, n) = floats(self.natural.successes, self.natural.failures, self.trials)
@@ -97,7 +97,7 @@ class BetaBinomial(Univariate):
     def _spread(self, shape: tuple[int, ...]) -> BetaBinomial:
         """The same units, once for each of several values."""
         wide = np.broadcast_shapes(self.shape, shape)
-        return BetaBinomial(spread(self.natural, wide), np.broadcast_to(self.trials, wide))
+        return BetaBinomial(self.natural.spread(wide), np.broadcast_to(self.trials, wide))
 
     def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
         ends = self._by_table(lambda _, cumulative: _narrowest_window(cumulative, mass))

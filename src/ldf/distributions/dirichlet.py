@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Distribution, check_component
+from ldf.distributions.base import Multivariate, check_component
 from ldf.distributions.beta import Beta
 from ldf.distributions.beta_binomial import BetaBinomial
 from ldf.special import (
@@ -45,7 +45,7 @@ def _marginal(counts: Array, component: int | None) -> Trials:
     return Trials(counts[..., component], others[..., component])
 
 
-class Dirichlet(Distribution):
+class Dirichlet(Multivariate):
     """Dir(counts) of class probabilities. Marginal answers have one column a class."""
 
     natural: ClassCounts
@@ -78,6 +78,7 @@ class Dirichlet(Distribution):
 
     def marginal(self, component: int | None = None) -> Beta:
         """The Beta of one class's probability, or of all with classes on the last axis."""
+        self._proper("marginal")
         return Beta(_marginal(self.natural.counts, component))
 
     def _proper(self, quantity: str) -> tuple[Any, Array, Array]:
@@ -96,10 +97,6 @@ class Dirichlet(Distribution):
         outer = mean[..., :, None] * mean[..., None, :]
         spread = mean[..., None] * xp.eye(a.shape[-1], dtype=a.dtype) - outer
         return spread / (total + 1)[..., None, None]
-
-    def sd(self) -> Array:
-        self._proper("sd")
-        return self.marginal().sd()
 
     def mode(self) -> Array:
         """The mode of the joint; NaN unless every count is above one."""
@@ -122,22 +119,6 @@ class Dirichlet(Distribution):
             return (
                 -cells.sum(-1) - (classes - 1) * HALF_LOG_2PI + (binet(total) - 0.5 * xp.log(total))
             )
-
-    def cdf(self, value: Any) -> Array:
-        self._proper("cdf")
-        return self.marginal().cdf(value)
-
-    def exceeds(self, value: Any) -> Array:
-        self._proper("cdf")
-        return self.marginal().exceeds(value)
-
-    def quantile(self, q: Any) -> Array:
-        self._proper("quantile")
-        return self.marginal().quantile(q)
-
-    def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
-        self._proper("interval")
-        return self.marginal().interval(mass)
 
     def entropy(self) -> Array:
         xp, a, total = self._proper("entropy")
@@ -173,7 +154,7 @@ def check_classes_known(counts: Array, n: Array) -> None:
         check.exists("predictive", known, why, IMPROPER)
 
 
-class DirichletMultinomial(Distribution):
+class DirichletMultinomial(Multivariate):
     """Class counts among further trials. Marginal answers have one column a class."""
 
     natural: ClassCounts
@@ -195,9 +176,6 @@ class DirichletMultinomial(Distribution):
     def mean(self) -> Array:
         return self.marginal().mean()
 
-    def sd(self) -> Array:
-        return self.marginal().sd()
-
     def log_prob(self, counts: Any) -> Array:
         check_classes_known(self.natural.counts, self.trials)
         k = check.numbers("counts", counts)
@@ -206,15 +184,6 @@ class DirichletMultinomial(Distribution):
         inside = ((k >= 0) & (k == xp.floor(k))).all(-1) & (k.sum(-1) == n)
         k = xp.where(inside[..., None], k, 0.0)
         return xp.where(inside, dirichlet_multinomial_log_pmf(k, a), -np.inf)
-
-    def cdf(self, counts: Any) -> Array:
-        return self.marginal().cdf(counts)
-
-    def quantile(self, q: Any) -> Array:
-        return self.marginal().quantile(q)
-
-    def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
-        return self.marginal().interval(mass)
 
     def sample(self, draws: int, seed: Any) -> Array:
         check_classes_known(self.natural.counts, self.trials)

@@ -36,11 +36,6 @@ from ldf.statistic import Arrivals
 IMPROPER = "give a prior with count and exposure above zero"
 
 
-def _broadcast(natural: Arrivals, shape: tuple[int, ...]) -> Arrivals:
-    xp = namespace(natural.count, natural.exposure)
-    return Arrivals(*(xp.broadcast_to(value, shape) for value in natural.coordinates()))
-
-
 class Gamma(Continuous):
     """Ga(shape count, rate exposure) of a rate per unit of exposure."""
 
@@ -163,7 +158,7 @@ class GammaPoisson(Integer):
 
     def __getitem__(self, rows: Any) -> GammaPoisson:
         exposure = namespace(self.exposure).broadcast_to(self.exposure, self.shape)
-        return GammaPoisson(_broadcast(self.natural, self.shape)[rows], exposure[rows])
+        return GammaPoisson(self.natural.spread(self.shape)[rows], exposure[rows])
 
     def _parameters(self) -> tuple[Any, Array, Array, Array]:
         xp, (a, b, n) = floats(self.natural.count, self.natural.exposure, self.exposure)
@@ -225,7 +220,7 @@ class CompoundGamma(Continuous):
 
     def __getitem__(self, rows: Any) -> CompoundGamma:
         size = namespace(self.size).broadcast_to(self.size, self.shape)
-        return CompoundGamma(_broadcast(self.natural, self.shape)[rows], size[rows])
+        return CompoundGamma(self.natural.spread(self.shape)[rows], size[rows])
 
     def _parameters(self) -> tuple[Any, Array, Array, Array]:
         xp, (a, b, size) = floats(self.natural.count, self.natural.exposure, self.size)

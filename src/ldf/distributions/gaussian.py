@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Continuous, Distribution, check_component, check_q
+from ldf.distributions.base import Continuous, Multivariate, check_component, check_q
 from ldf.special import (
     HALF_LOG_2PI,
     Array,
@@ -135,7 +135,7 @@ def log_det(matrix: Array) -> Array:
     return namespace(matrix).linalg.slogdet(matrix)[1]
 
 
-class MultivariateGaussian(Distribution):
+class MultivariateGaussian(Multivariate):
     """Of a vector: N(J⁻¹h, J⁻¹). Marginal answers have one column a component."""
 
     natural: VectorPotential
@@ -207,18 +207,6 @@ class MultivariateGaussian(Distribution):
         off = x - _solve(j, h)
         quadratic = (off * (j @ off[..., None])[..., 0]).sum(-1)
         return 0.5 * log_det(j) - h.shape[-1] * HALF_LOG_2PI - 0.5 * quadratic
-
-    def cdf(self, value: Any) -> Array:
-        return self.marginal().cdf(value)
-
-    def exceeds(self, value: Any) -> Array:
-        return self.marginal().exceeds(value)
-
-    def quantile(self, q: Any) -> Array:
-        return self.marginal().quantile(q)
-
-    def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
-        return self.marginal().interval(mass)
 
     def entropy(self) -> Array:
         _, h, j = self._proper("entropy")
@@ -324,7 +312,7 @@ class StudentT(Continuous):
         return centre + scale * source.normal(centre) * spread
 
 
-class MultivariateStudentT(Distribution):
+class MultivariateStudentT(Multivariate):
     """Of a vector, with a shape matrix. Marginal answers have one column a component."""
 
     freedom: Array
@@ -347,9 +335,6 @@ class MultivariateStudentT(Distribution):
     def mean(self) -> Array:
         return self.marginal().mean()
 
-    def sd(self) -> Array:
-        return self.marginal().sd()
-
     def mode(self) -> Array:
         return self.centre
 
@@ -365,18 +350,6 @@ class MultivariateStudentT(Distribution):
         constant = log_rising(freedom / 2, size / 2) - 0.5 * size * xp.log(freedom * np.pi)
         power = 0.5 * (freedom + size) * xp.log1p(distance / freedom)
         return constant - 0.5 * log_det(spread) - power
-
-    def cdf(self, value: Any) -> Array:
-        return self.marginal().cdf(value)
-
-    def exceeds(self, value: Any) -> Array:
-        return self.marginal().exceeds(value)
-
-    def quantile(self, q: Any) -> Array:
-        return self.marginal().quantile(q)
-
-    def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
-        return self.marginal().interval(mass)
 
     def sample(self, draws: int, seed: Any) -> Array:
         xp, (freedom, centre, spread) = floats(self.freedom, self.centre, self.spread)

@@ -17,6 +17,7 @@ from ldf.distributions.base import (
     Continuous,
     Distribution,
     Integer,
+    Multivariate,
     check_component,
     check_mass,
     check_q,
@@ -67,7 +68,7 @@ class KnownCount(Integer):
         return self.law.rvs(*self.parameters, size=size, random_state=rng).astype(float)
 
 
-class KnownCounts(Distribution):
+class KnownCounts(Multivariate):
     """Class counts at known probabilities. Marginal answers have one column a class."""
 
     law: Any = eqx.field(static=True)
@@ -88,9 +89,6 @@ class KnownCounts(Distribution):
 
     def mean(self) -> Array:
         return self.marginal().mean()
-
-    def sd(self) -> Array:
-        return self.marginal().sd()
 
     def log_prob(self, counts: Any) -> Array:
         k = check.numbers("counts", counts)

@@ -92,11 +92,16 @@ class Statistic(eqx.Module):
                 "this statistic is shared by all units and has no rows: add it to theirs first"
             )
 
-        def take(value: Array, axes: int) -> Array:
-            event = np.shape(value)[np.ndim(value) - axes :]
-            return namespace(value).broadcast_to(value, shape + event)[rows]
+        return self.spread(shape)._map(lambda value, axes: value[rows])
 
-        return self._map(take)
+    def spread(self, shape: tuple[int, ...]) -> Self:
+        """The same statistics over more units, each with its own copy of what was shared."""
+
+        def copy(value: Array, axes: int) -> Array:
+            event = np.shape(value)[np.ndim(value) - axes :]
+            return namespace(value).broadcast_to(value, shape + event)
+
+        return self._map(copy)
 
     def zero(self) -> Self:
         """What adds nothing."""
