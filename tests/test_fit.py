@@ -12,7 +12,7 @@ import pytest
 import ldf
 from ldf.fit import Fitted, Rows, Schedule, Settings, State, fit
 from ldf.mappings import Linear, Mapping, Network, count_weights
-from ldf.model import Model
+from ldf.model import Ground, Model
 from ldf.objective import balanced_weights, maximum_likelihood, model_selection, tempered
 
 M, P = 600, 3
@@ -35,7 +35,8 @@ def rows(fits: int, size: int = M) -> Rows:
     watched = np.stack([rng.random(size) < 0.2 for _ in range(fits)])
     y = {"successes": successes, "trials": trials}
     return Rows(
-        jnp.asarray(x),
+        jnp.asarray(x)[None],
+        jnp.zeros(fits, jnp.int32),
         {name: jnp.asarray(value, jnp.float32) for name, value in y.items()},
         jnp.asarray(~watched, jnp.float32),
         jnp.asarray(watched, jnp.float32),
@@ -44,7 +45,7 @@ def rows(fits: int, size: int = M) -> Rows:
 
 
 def settings(fits: int, rate: float = 0.01, penalty: float = 0.0, dropout: float = 0.0) -> Settings:
-    return Settings(*(jnp.full(fits, value) for value in (rate, penalty, dropout)))
+    return Settings(*(jnp.full(fits, value) for value in (rate, penalty, dropout, 12)))
 
 
 FAMILY = ldf.Binomial()
@@ -55,7 +56,14 @@ def learn(data: Rows, mapping: Mapping | None = None, **more: Any) -> Fitted:
     model = Model(FAMILY, mapping or Linear())
     fits = data.training.shape[0]
     words = {"settings": settings(fits), "seed": 0, "schedule": QUICK, **more}
-    return fit(model, data, PRIOR, **words)
+    return fit(model, data, ground(model, fits), **words)
+
+
+def ground(model: Model, fits: int) -> Ground:
+    """The same prior for all fits."""
+    return jax.tree.map(
+        lambda v: jnp.stack([jnp.asarray(v, jnp.float32)] * fits), model.ground(PRIOR)
+    )
 
 
 def leaves(tree: Any) -> list[np.ndarray]:
@@ -83,9 +91,10 @@ def test_a_network_without_hidden_layers_is_the_linear_mapping() -> None:
 
 def test_a_constant_count_is_shared_by_all_rows() -> None:
     mapping = Linear(constant_count=True)
-    weights = mapping.init(jax.random.key(0), P, 2)
+    weights = {"slope": jnp.ones((P, 1)), "bias": jnp.ones(2)}
     data = rows(1)
-    pseudo = Model(FAMILY, mapping).pseudo_observations(weights, data.x)
+    model = Model(FAMILY, mapping)
+    pseudo = model.pseudo_observations(weights, model.ground(), data.x[0])
     np.testing.assert_allclose(pseudo.n, pseudo.n[0], rtol=1e-5)
     assert np.ptp(np.asarray(pseudo.t)) > 0
 
@@ -93,20 +102,66 @@ def test_a_constant_count_is_shared_by_all_rows() -> None:
 def test_appendix_d_network_gives_two_positive_counts() -> None:
     mapping = Network(shared=(10, 10), branch=(), activations=("tanh", "relu"), by="counts")
     model = Model(ldf.Poisson(), mapping)
-    pseudo = model.pseudo_observations(mapping.init(jax.random.key(0), P, 2), rows(1).x)
+    pseudo = model.pseudo_observations(
+        mapping.init(jax.random.key(0), P, 2), model.ground(), rows(1).x[0]
+    )
     assert (np.asarray(pseudo.count) > 0).all()
     assert (np.asarray(pseudo.exposure) > 0).all()
 
 
-def test_a_linear_path_adds_to_the_network() -> None:
+def test_a_linear_path_adds_to_the_networks_rate() -> None:
     plain, beside = Network(), Network(linear_path=True)
     weights = beside.init(jax.random.key(0), P, 2)
     x = jnp.array([0.3, -1.0, 2.0])
     np.testing.assert_array_equal(beside.apply(weights, x), plain.apply(weights, x))
-    weights["linear"] = jnp.ones((P, 2))
-    np.testing.assert_allclose(
-        beside.apply(weights, x) - plain.apply(weights, x), np.full(2, 1.3), rtol=1e-5
-    )
+    weights["linear"] = jnp.ones((P, 1))
+    added = beside.apply(weights, x) - plain.apply(weights, x)
+    np.testing.assert_allclose(added, [0.0, 1.3], rtol=1e-5)
+
+
+def test_a_narrow_network_in_a_wide_program_keeps_its_spare_units_at_zero() -> None:
+    """So that a search over widths is one compiled program."""
+    data, network = rows(2), Network(shared=(6, 6), branch=(2,), linear_path=True)
+    narrow = settings(2)._replace(width=jnp.array([2, 6]))
+    found = learn(data, network, settings=narrow).weights["shared"]
+    for layer, live_in in zip(found, (P, 2), strict=True):
+        assert not layer["matrix"][0][:, 2:].any()
+        assert not layer["bias"][0][2:].any()
+        assert (layer["matrix"][0][:live_in, :2] != 0).all()
+        assert (layer["matrix"][1] != 0).all()
+
+
+def test_a_network_of_width_zero_is_a_regression_with_one_count() -> None:
+    """Its rate is linear in x and its count is the same for all rows."""
+    network = Network(shared=(6,), branch=(2,), linear_path=True)
+    model = Model(FAMILY, network)
+    data = rows(1)
+    found = learn(data, network, settings=settings(1)._replace(width=jnp.array([0])))
+    weights = jax.tree.map(lambda leaf: leaf[0], found.weights)
+    pseudo = model.pseudo_observations(weights, model.ground(), data.x[0])
+    np.testing.assert_allclose(pseudo.n, pseudo.n[0], rtol=1e-5)
+    logit = np.log(pseudo.successes / pseudo.failures)
+    design = np.column_stack([np.ones(M), data.x[0]])
+    np.testing.assert_allclose(design @ np.linalg.lstsq(design, logit)[0], logit, atol=1e-4)
+
+
+def test_dropped_units_are_a_share_and_differ_by_row_and_step() -> None:
+    network = Network(shared=(400,), branch=(), activations=("relu",))
+    weights = network.init(jax.random.key(0), P, 2)
+    shared = weights["shared"][0]
+    weights["shared"] = [{"matrix": 0 * shared["matrix"], "bias": jnp.ones(400)}]
+    weights["branches"] = [
+        {"matrix": jnp.eye(400), "bias": jnp.zeros(400)} for _ in weights["branches"]
+    ]
+    weights["branches"] = [[layer] for layer in weights["branches"]]
+    x = jnp.zeros(P)
+    outputs = [np.asarray(network.apply(weights, x, 0.3, jnp.uint32(n)))[:400] for n in range(50)]
+    kept = np.stack(outputs) > 0
+    assert abs(kept.mean() - 0.7) < 4 * np.sqrt(0.3 * 0.7 / kept.size)
+    np.testing.assert_allclose(np.stack(outputs)[kept], 1 / 0.7, rtol=1e-5)
+    between = np.corrcoef(kept[:2].astype(float))[0, 1]
+    assert abs(between) < 4 / np.sqrt(400)
+    np.testing.assert_array_equal(network.apply(weights, x)[:400], 1.0)
 
 
 def test_an_unknown_activation_is_refused() -> None:
@@ -142,9 +197,9 @@ def test_the_gradient_is_the_product_of_three() -> None:
     model, reference = Model(FAMILY, mapping), jnp.array([-2.0])
 
     def whole(w: Any) -> Any:
-        return model_selection(model.log_predictive(w, PRIOR, x, y), reference)[0]
+        return model_selection(model.log_predictive(w, model.ground(PRIOR), x, y), reference)[0]
 
-    pseudo, pull = jax.vjp(lambda w: model.pseudo_observations(w, x), weights)
+    pseudo, pull = jax.vjp(lambda w: model.pseudo_observations(w, model.ground(), x), weights)
     log_p, by_statistic = jax.value_and_grad(lambda t: FAMILY.log_predictive(PRIOR + t, **y)[0])(
         pseudo
     )
@@ -211,11 +266,11 @@ def test_the_best_weights_score_what_is_said_and_later_ones_no_better() -> None:
     model = Model(FAMILY, Network())
     for f in range(3):
         weights = jax.tree.map(lambda leaf, f=f: leaf[f], found.weights)
-        log_p = model.log_predictive(weights, PRIOR, data.x, data.y)
+        log_p = model.log_predictive(weights, model.ground(PRIOR), data.x[0], data.y)
         score = (data.watched[f] * log_p).sum() / data.watched[f].sum()
         assert found.score[f] == pytest.approx(float(score), rel=1e-5)
         last = jax.tree.map(lambda leaf, f=f: leaf[f], found.state.weights)
-        later = model.log_predictive(last, PRIOR, data.x, data.y)
+        later = model.log_predictive(last, model.ground(PRIOR), data.x[0], data.y)
         assert (data.watched[f] * later).sum() / data.watched[f].sum() <= found.score[f] + 1e-5
 
 
@@ -234,7 +289,8 @@ def test_a_mapping_that_made_the_data_is_found_again() -> None:
     found = learn(data, mapping, schedule=QUICK._replace(epochs=300))
     best = int(np.argmax(found.score))
     weights = jax.tree.map(lambda leaf: leaf[best], found.weights)
-    pseudo = Model(FAMILY, mapping).pseudo_observations(weights, data.x)
+    model = Model(FAMILY, mapping)
+    pseudo = model.pseudo_observations(weights, model.ground(), data.x[0])
     learned, worth = np.asarray(pseudo.t / pseudo.n), np.asarray(pseudo.n)
     assert np.corrcoef(learned, rate)[0, 1] > 0.98
     assert np.abs(learned - rate).mean() < 0.03

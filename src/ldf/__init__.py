@@ -8,12 +8,86 @@ A prior, primary data and auxiliary data are the same kind of thing, a statistic
 >>> seen = family.statistic(successes=[3, 0], trials=[10, 4])
 >>> family.posterior(prior + seen).mean()
 array([0.31818182, 0.1       ])
+
+What learns and what reads frames is loaded when it is first asked for.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ldf import families
 from ldf.check import DataError, DoesNotExist
 from ldf.families import *
 from ldf.statistic import Statistic
 
-__all__ = ["DataError", "DoesNotExist", "Statistic"]
+if TYPE_CHECKING:
+    from ldf import assess, datasets, folds, plot
+    from ldf.data import DataWarning
+    from ldf.ensemble import Ensemble, Member, random_search
+    from ldf.estimator import CalibrationWarning, Fusion
+    from ldf.fit import Schedule
+    from ldf.folds import Split
+    from ldf.mappings import Linear, Network
+    from ldf.regressor import FusionRegressor
+    from ldf.store import load
+    from ldf.validate import cross_validate
+
+# Where the names above live; a module lives in itself.
+_LATER = {
+    "assess": "assess",
+    "datasets": "datasets",
+    "folds": "folds",
+    "plot": "plot",
+    "CalibrationWarning": "estimator",
+    "DataWarning": "data",
+    "Ensemble": "ensemble",
+    "Fusion": "estimator",
+    "FusionRegressor": "regressor",
+    "Linear": "mappings",
+    "Member": "ensemble",
+    "Network": "mappings",
+    "Schedule": "fit",
+    "Split": "folds",
+    "cross_validate": "validate",
+    "load": "store",
+    "random_search": "ensemble",
+}
+
+__all__ = [
+    "CalibrationWarning",
+    "DataError",
+    "DataWarning",
+    "DoesNotExist",
+    "Ensemble",
+    "Fusion",
+    "FusionRegressor",
+    "Linear",
+    "Member",
+    "Network",
+    "Schedule",
+    "Split",
+    "Statistic",
+    "assess",
+    "cross_validate",
+    "datasets",
+    "folds",
+    "load",
+    "plot",
+    "random_search",
+]
 __all__ += families.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'ldf' has no attribute {name!r}")
+    module = import_module(f"ldf.{_LATER[name]}")
+    found = module if name == _LATER[name] else getattr(module, name)
+    globals()[name] = found  # the next time it is at hand
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

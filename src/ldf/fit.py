@@ -2,7 +2,8 @@
 
 Fits (folds × restarts × hyperparameters) differ in their weights, their settings and in which rows
 they learn from, and share everything else. So all of them take each batch of rows together: a row
-is read once, and counts in each fit by its `training` weight, which is zero where it is held out.
+counts in each fit by its `training` weight, which is zero where it is held out. Its features are
+seen by each fit in its own `view`: as they were preprocessed on that fit's training rows.
 
     score_f = Σ_i w_fi ℓ(log p(y_i | T_x(x_i; φ_f))) / Σ_i w_fi  −  penalty_f · |φ_f|²
 
@@ -30,22 +31,23 @@ from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ldf.mappings import Weights, squared
-from ldf.model import Model
+from ldf.mappings import Weights, scramble, squared
+from ldf.model import Ground, Model
 from ldf.objective import Objective, maximum_likelihood
 from ldf.special import Array
-from ldf.statistic import Statistic
 
 
 class Rows(NamedTuple):
-    """What all fits share, and what each makes of it. F fits, M rows, P features."""
+    """What all fits share, and what each makes of it. F fits, M rows, P features, V views."""
 
-    x: Array  # M × P
+    x: Array  # V × M × P
+    view: Array  # F: which of these a fit sees
     y: dict[str, Array]  # primary columns, M each
     training: Array  # F × M: how much a row counts in learning; zero where it is held out
     watched: Array  # F × M: how much it counts in deciding when to stop
@@ -58,6 +60,7 @@ class Settings(NamedTuple):
     learning_rate: Array
     penalty: Array
     dropout: Array
+    width: Array
 
 
 class Schedule(NamedTuple):
@@ -109,12 +112,13 @@ class Fitted(NamedTuple):
         return "; ".join(parts) + "."
 
 
-@partial(jax.jit, static_argnums=(0, 2, 3))
-def start(model: Model, key: jax.Array, fits: int, inputs: int) -> State:
+@eqx.filter_jit
+def start(model: Model, key: jax.Array, inputs: int, width: Array) -> State:
     """Random weights for each fit, nothing learned."""
-    outputs = model.family.outputs(model.mapping.formulation)
+    fits = len(width)
     keys = jax.random.split(key, fits)
-    weights = jax.vmap(lambda k: model.mapping.init(k, inputs, outputs))(keys)
+    init = partial(model.mapping.init, inputs=inputs, outputs=model.outputs)
+    weights = jax.vmap(lambda k, wide: init(k, width=wide))(keys, width)
     moments = jax.vmap(optax.scale_by_adam().init)(weights)
     none, no = jnp.zeros(fits, jnp.int32), jnp.zeros(fits, jnp.bool)
     worst = jnp.full(fits, -jnp.inf, jnp.float32)
@@ -124,7 +128,7 @@ def start(model: Model, key: jax.Array, fits: int, inputs: int) -> State:
 def fit(
     model: Model,
     rows: Rows,
-    prior: Statistic,
+    ground: Ground,
     settings: Settings,
     seed: int,
     schedule: Schedule = PAPER,
@@ -132,22 +136,22 @@ def fit(
     resume: State | None = None,
     watch: Callable[[State], None] | None = None,
 ) -> Fitted:
-    """Learn φ of all fits at once (Algorithm 1, line 1)."""
+    """Learn φ of all fits at once (Algorithm 1, line 1). The ground has a leading axis of fits."""
     key = jax.random.key(seed)
-    fits, inputs = rows.training.shape[0], rows.x.shape[1]
-    state = resume or start(model, jax.random.fold_in(key, 0), fits, inputs)
+    fits, inputs = rows.training.shape[0], rows.x.shape[-1]
+    state = resume or start(model, jax.random.fold_in(key, 0), inputs, settings.width)
     watching = _watching(rows.watched)
     rows = _padded(rows, schedule.batch)
     dropping = bool((np.asarray(settings.dropout) > 0).any())
     lanes = _lanes(fits, schedule.lanes)
-    run = partial(_chunk, model, objective, schedule, dropping)
+    run: Any = partial(_chunk, model, objective, schedule, dropping)
     whole: State = jax.tree.map(np.array, state)
     compiling, writing = Lock(), Lock()
 
     def lane(number: int) -> None:
         mine, real = lanes[number]
-        shared = (_share(rows, mine), watching[mine], prior)
-        own = (jax.tree.map(lambda leaf: leaf[mine], settings), jnp.asarray(mine))
+        shared = (_share(rows, mine), watching[mine])
+        own = (*jax.tree.map(lambda leaf: leaf[mine], (ground, settings)), jnp.asarray(mine))
         part: State = jax.tree.map(lambda leaf: leaf[mine], state)
         part = part._replace(stopped=part.stopped | (jnp.arange(len(mine)) >= real))
         first = compiling  # the lane that comes first compiles for all; the others wait
@@ -167,7 +171,7 @@ def fit(
 
     with ThreadPoolExecutor(len(lanes)) as pool:
         list(pool.map(lane, range(len(lanes))))
-    batches = rows.x.shape[0] // schedule.batch
+    batches = rows.x.shape[1] // schedule.batch
     return Fitted(
         weights=whole.best,
         score=whole.best_score,
@@ -188,7 +192,10 @@ def _lanes(fits: int, lanes: int) -> list[tuple[np.ndarray, int]]:
 def _share(rows: Rows, mine: np.ndarray) -> Rows:
     reference = jnp.broadcast_to(rows.reference, rows.training.shape)[mine]
     return rows._replace(
-        training=rows.training[mine], watched=rows.watched[mine], reference=reference
+        view=rows.view[mine],
+        training=rows.training[mine],
+        watched=rows.watched[mine],
+        reference=reference,
     )
 
 
@@ -209,7 +216,7 @@ def _watching(watched: Array) -> Array:
 @partial(jax.jit, static_argnums=1)
 def _padded(rows: Rows, batch: int) -> Rows:
     """Rows that count nowhere, so that every batch is full."""
-    more = -rows.x.shape[0] % batch
+    more = -rows.x.shape[1] % batch
     if more == 0:
         return rows
 
@@ -221,7 +228,8 @@ def _padded(rows: Rows, batch: int) -> Rows:
     # Repeats of the first row rather than zeros: a row of zeros may be no valid primary data.
     first = {name: jnp.repeat(value[:1], more, axis=0) for name, value in rows.y.items()}
     return Rows(
-        pad(rows.x, 0),
+        pad(rows.x, 1),
+        rows.view,
         {name: jnp.concatenate([value, first[name]]) for name, value in rows.y.items()},
         pad(rows.training, 1),
         pad(rows.watched, 1),
@@ -229,7 +237,7 @@ def _padded(rows: Rows, batch: int) -> Rows:
     )
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+@eqx.filter_jit
 def _chunk(
     model: Model,
     objective: Objective,
@@ -237,7 +245,7 @@ def _chunk(
     dropping: bool,
     rows: Rows,
     watching: Array,
-    prior: Statistic,
+    ground: Ground,
     settings: Settings,
     names: Array,
     key: jax.Array,
@@ -245,60 +253,63 @@ def _chunk(
     at: Array,
 ) -> State:
     """Some epochs of the fits that are in the program."""
-    size = rows.x.shape[0]
+    size = rows.x.shape[1]
     batches = size // schedule.batch
-    state, settings = jax.tree.map(lambda leaf: leaf[at], (everyone, settings))
+    everyones = (everyone, settings, ground)
+    state, settings, ground = jax.tree.map(lambda leaf: leaf[at], everyones)
     rows = rows._replace(
-        training=rows.training[at], watched=rows.watched[at], reference=rows.reference[at]
+        x=rows.x[rows.view[at]],  # now places × M × P
+        training=rows.training[at],
+        watched=rows.watched[at],
+        reference=rows.reference[at],
     )
     seen, counted = watching[at], rows.training.sum(1)
     adam = optax.scale_by_adam()
 
-    def score(weights: Weights, at: Any, setting: Settings, noise: jax.Array) -> Array:
-        x, y, weight, total, log_reference = at
+    def score(weights: Weights, at: Any, setting: Settings, noise: Array) -> Array:
+        ground, x, y, weight, total, log_reference = at
         dropped = (setting.dropout, noise) if dropping else ()
-        log_predictive = model.log_predictive(weights, prior, x, y, *dropped)
+        log_predictive = model.log_predictive(weights, ground, x, y, *dropped)
         # Rows that do not count must not reach the sum, not even as 0 · ∞.
         gain = jnp.where(weight > 0, weight * objective(log_predictive, log_reference), 0.0)
         return gain.sum() * (batches / total) - setting.penalty * squared(weights)
 
-    def step(carry: tuple[Any, ...], batch: tuple[Array, jax.Array]) -> tuple[Any, None]:
+    def step(carry: tuple[Any, ...], batch: tuple[Array, Array]) -> tuple[Any, None]:
         weights, moments, live = carry
         index, noise = batch
-        x, y = rows.x[index], {name: value[index] for name, value in rows.y.items()}
-        weight, log_reference = rows.training[:, index], rows.reference[:, index]
+        y = {name: value[index] for name, value in rows.y.items()}
+        own = (rows.x[:, index], rows.training[:, index], rows.reference[:, index])
 
-        def one(
-            w: Weights, m: Any, wt: Array, total: Array, ref: Array, s: Settings, k: Any
-        ) -> Any:
-            slope = jax.grad(score)(w, (x, y, wt, total, ref), s, k)
+        def one(w: Weights, m: Any, g: Ground, mine: Any, total: Array, s: Settings, k: Any) -> Any:
+            x, weight, log_reference = mine
+            slope = jax.grad(score)(w, (g, x, y, weight, total, log_reference), s, k)
             direction, after = adam.update(slope, m)
             moved = jax.tree.map(lambda v, d: v + s.learning_rate * d, w, direction)
             return moved, after
 
         # By its name, not its place: who else is in the program changes nothing.
-        noises = jax.vmap(lambda name: jax.random.fold_in(noise, name))(names[at])
-        moved, after = jax.vmap(one)(
-            weights, moments, weight, counted, log_reference, settings, noises
-        )
+        noises = scramble(noise ^ scramble(names[at]))
+        moved, after = jax.vmap(one)(weights, moments, ground, own, counted, settings, noises)
         return (_choose(live, moved, weights), _choose(live, after, moments), live), None
 
     def epoch(state: State, number: Array) -> tuple[State, None]:
         shuffle, noise = jax.random.split(jax.random.fold_in(key, number))
         order = jax.random.permutation(shuffle, size).reshape(batches, schedule.batch)
         carry = (state.weights, state.moments, ~state.stopped)
-        noises = jax.random.split(noise, batches)
+        noises = jax.random.bits(noise, (batches,))
         (weights, moments, _), _ = jax.lax.scan(step, carry, (order, noises))
         return judged(state, weights, moments), None
 
-    def watched_score(weights: Weights, index: Array, watched: Array) -> Array:
+    def watched_score(
+        weights: Weights, ground: Ground, x: Array, index: Array, watched: Array
+    ) -> Array:
         y = {name: value[index] for name, value in rows.y.items()}
-        log_predictive = model.log_predictive(weights, prior, rows.x[index], y)
+        log_predictive = model.log_predictive(weights, ground, x[index], y)
         weight = watched[index]
         return jnp.where(weight > 0, weight * log_predictive, 0.0).sum() / weight.sum()
 
     def judged(state: State, weights: Weights, moments: Any) -> State:
-        found = jax.vmap(watched_score)(weights, seen, rows.watched)
+        found = jax.vmap(watched_score)(weights, ground, rows.x, seen, rows.watched)
         live = ~state.stopped
         broken = live & ~jnp.isfinite(found)
         better = live & (found > state.best_score)

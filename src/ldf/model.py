@@ -2,47 +2,86 @@
 
 The natural parameter of row i is λ0 + T_x(x_i; φ). It gives the posterior π(natural + T_y), and the
 predictive p(y_i | x_i; φ) by which φ is learned.
+
+A mapping starts from the `Ground`: its outputs are counted from what is known of all units before
+any auxiliary data, in units of how much units differ. So a network need not learn first that people
+are counted by the hundred thousand.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from ldf.families.base import Family
-from ldf.mappings import Mapping, Weights
+from ldf.mappings import Mapping, Weights, scramble
 from ldf.special import Array
 from ldf.statistic import Statistic
 
 
+class Ground(NamedTuple):
+    """What is known of all units alike, before auxiliary data: not learned with φ."""
+
+    prior: Statistic  # λ0
+    centre: Array  # of the mapping's outputs
+    scale: Array
+
+
 class Model(eqx.Module):
-    """One mapping into one family."""
+    """One mapping into one family.
+
+    With `certain` the auxiliary data are taken to give θ itself: a regression without dispersion,
+    the limit of infinitely many pseudo-observations, scored by the plain likelihood.
+    """
 
     family: Family
     mapping: Mapping
+    certain: bool = False
+
+    @property
+    def outputs(self) -> int:
+        return self.family.outputs(self.mapping.formulation)
+
+    def ground(self, prior: Statistic | None = None) -> Ground:
+        """A ground that shifts and scales nothing."""
+        nothing = np.zeros(self.outputs)
+        none = self.family.from_unconstrained(nothing, self.mapping.formulation).zero()
+        return Ground(none if prior is None else prior, nothing, nothing + 1)
 
     def pseudo_observations(
-        self, weights: Weights, x: Array, dropout: Array | float = 0.0, key: jax.Array | None = None
+        self,
+        weights: Weights,
+        ground: Ground,
+        x: Array,
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
     ) -> Any:
-        """T_x of each row of x."""
-        if key is None:
+        """T_x of each row of x. With noise, a whole number, some of the mapping is dropped."""
+        if noise is None:
             outputs = jax.vmap(lambda row: self.mapping.apply(weights, row))(x)
         else:
-            keys = jax.random.split(key, len(x))
-            outputs = jax.vmap(lambda row, k: self.mapping.apply(weights, row, dropout, k))(x, keys)
+            noises = scramble(noise + jnp.arange(len(x), dtype=jnp.uint32))
+            apply = partial(self.mapping.apply, weights)
+            outputs = jax.vmap(lambda row, own: apply(row, dropout, own))(x, noises)
+        outputs = ground.centre + ground.scale * outputs
         return self.family.from_unconstrained(outputs, self.mapping.formulation)
 
     def log_predictive(
         self,
         weights: Weights,
-        prior: Statistic,
+        ground: Ground,
         x: Array,
         y: dict[str, Array],
         dropout: Array | float = 0.0,
-        key: jax.Array | None = None,
+        noise: Array | None = None,
     ) -> Array:
         """log p(y_i | x_i) of each row."""
-        natural = prior + self.pseudo_observations(weights, x, dropout, key)
-        return self.family.log_predictive(natural, **y)
+        pseudo = self.pseudo_observations(weights, ground, x, dropout, noise)
+        if self.certain:
+            return self.family.log_likelihood(self.family.latent(pseudo).mean(), **y)
+        return self.family.log_predictive(ground.prior + pseudo, **y)

@@ -12,6 +12,13 @@ from ldf.distributions.gaussian import (
     StudentT,
 )
 from ldf.distributions.known import KnownCount, KnownCounts, KnownValue, PointMass
+from ldf.distributions.mixture import (
+    ContinuousMixture,
+    IntegerMixture,
+    Mixture,
+    MultivariateMixture,
+    mixture,
+)
 from ldf.distributions.normal_inverse import (
     InverseWishart,
     NormalInverseGamma,
@@ -24,6 +31,7 @@ __all__ = [
     "BetaNegativeBinomial",
     "CompoundGamma",
     "Continuous",
+    "ContinuousMixture",
     "Dirichlet",
     "DirichletMultinomial",
     "Distribution",
@@ -31,17 +39,21 @@ __all__ = [
     "GammaPoisson",
     "Gaussian",
     "Integer",
+    "IntegerMixture",
     "InverseGamma",
     "InverseWishart",
     "KnownCount",
     "KnownCounts",
     "KnownValue",
+    "Mixture",
     "Multivariate",
     "MultivariateGaussian",
+    "MultivariateMixture",
     "MultivariateStudentT",
     "NormalInverseGamma",
     "NormalInverseWishart",
     "PointMass",
     "StudentT",
     "Univariate",
+    "mixture",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-import scipy.stats
+import scipy  # stats is loaded when it is asked for
 
 from ldf import check
 from ldf.distributions.base import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.stats
+import scipy  # stats is loaded when it is asked for
 
 from ldf import check
 from ldf.distributions import Beta, BetaBinomial, KnownCount

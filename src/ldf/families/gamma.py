@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.stats
+import scipy  # stats is loaded when it is asked for
 
 from ldf import check
 from ldf.distributions import CompoundGamma, KnownValue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import scipy.stats
+import scipy  # stats is loaded when it is asked for
 
 from ldf import check
 from ldf.distributions import Dirichlet, DirichletMultinomial

@@ -3,7 +3,7 @@
 A mapping is a description; its weights φ are a separate pytree, so that many fits of one mapping
 are one pytree with a leading axis. It acts on one row, and callers `vmap`. What it gives are
 unconstrained outputs: the family's `from_unconstrained` makes a valid statistic of them. In the
-formulation by rate the first output is the (log-like) count, and the others are the rate's.
+formulations by rate the first output is the (log-like) count, and the others are the rate's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from ldf.special import Array
 
@@ -25,17 +26,33 @@ class Mapping(eqx.Module):
     @property
     @abstractmethod
     def formulation(self) -> str:
-        """What the outputs are: "rate" (count and rate) or "counts"."""
+        """What the outputs are: "log" or "rate" (count and rate), or "counts"."""
 
     @abstractmethod
-    def init(self, key: jax.Array, inputs: int, outputs: int) -> Weights:
-        """Random weights for so many inputs and outputs."""
+    def init(self, key: jax.Array, inputs: int, outputs: int, width: Array | int) -> Weights:
+        """Random weights for so many inputs and outputs, of a mapping so wide."""
 
     @abstractmethod
     def apply(
-        self, weights: Weights, x: Array, dropout: Array | float = 0.0, key: jax.Array | None = None
+        self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
     ) -> Array:
-        """The outputs for one row. With a key, units are dropped with probability `dropout`."""
+        """The outputs for one row. With noise, a whole number drawn for this row and step, units
+        are dropped with probability `dropout`."""
+
+    @property
+    def widest(self) -> int:
+        """How wide the mapping can be; a fit may use less of it."""
+        return 0
+
+
+def scramble(number: Array) -> Array:
+    """Another whole number that looks unrelated: what MurmurHash3 ends with. Millions of numbers a
+    second need no better randomness to decide which units are dropped, and jax.random's would take
+    longer than the network."""
+    number = jnp.asarray(number).astype(jnp.uint32)
+    number = (number ^ (number >> 16)) * jnp.uint32(0x85EBCA6B)
+    number = (number ^ (number >> 13)) * jnp.uint32(0xC2B2AE35)
+    return number ^ (number >> 16)
 
 
 def count_weights(weights: Weights) -> int:

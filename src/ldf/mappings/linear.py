@@ -2,7 +2,12 @@
 
 With a count that varies by row it is a regression of both rate and count. With a constant count it
 is the over-dispersed regression (beta-binomial, gamma-Poisson, Dirichlet-multinomial) that shares
-one number of pseudo-observations among all rows.
+one number of pseudo-observations among all rows. With a constant rate too it is an intercept alone.
+
+What "one number" is differs for a gamma-Poisson regression, Ga(a_i, b_i) with a_i = μ_i b_i. In
+Section 4 all rows share the pseudo-exposure b (NB1: the variance of y is n μ (1 + n / b)). In
+Appendix D and in textbooks they share the shape a = 1/δ, so that b_i = 1/(δ μ_i) (NB2: the variance
+is n μ (1 + δ n μ)): that is `shape`, for statistics whose rate is t / n by logarithms.
 """
 
 from __future__ import annotations
@@ -10,31 +15,37 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from ldf import check
 from ldf.mappings.base import Mapping, Weights
 from ldf.special import Array
 
 
 class Linear(Mapping):
-    """Outputs linear in x; with `constant_count` the count is one number for all rows."""
+    """Outputs linear in x; the count, or the rate, may be the same for all rows."""
 
     constant_count: bool = False
-    by: str = "rate"
+    constant_rate: bool = False
+    by: str = "log"
+    shape: bool = False  # whether the first output is the logarithm of t instead of n
+
+    def __check_init__(self) -> None:
+        if self.shape and self.by != "log":
+            remedy = 'use by="log"'
+            raise check.DataError("by", None, self.by, "has no logarithm of a shape", remedy)
 
     @property
     def formulation(self) -> str:
         return self.by
 
-    def init(self, key: jax.Array, inputs: int, outputs: int) -> Weights:
-        sloped = outputs - 1 if self.constant_count else outputs
-        return {
-            "slope": 0.01 * jax.random.normal(key, (inputs, sloped)),
-            "bias": jnp.zeros(outputs),
-        }
+    def init(self, key: jax.Array, inputs: int, outputs: int, width: Array | int = 0) -> Weights:
+        sloped = outputs - self.constant_count - (outputs - 1) * self.constant_rate
+        return {"slope": jnp.zeros((inputs, sloped)), "bias": jnp.zeros(outputs)}
 
     def apply(
-        self, weights: Weights, x: Array, dropout: Array | float = 0.0, key: jax.Array | None = None
+        self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
     ) -> Array:
-        sloped = x @ weights["slope"]
-        if self.constant_count:
-            sloped = jnp.concatenate([jnp.zeros_like(sloped[..., :1]), sloped], -1)
-        return sloped + weights["bias"]
+        count, rate = int(self.constant_count), int(self.constant_rate)
+        rates = len(weights["bias"]) - 1
+        sloped = jnp.pad(x @ weights["slope"], (count, rate * rates))
+        outputs = sloped + weights["bias"]
+        return outputs.at[0].add(-outputs[1]) if self.shape else outputs  # log n = log t − log rate

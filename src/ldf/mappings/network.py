@@ -1,7 +1,11 @@
 """A dense network: shared layers, then a branch for the count and a branch for the rate.
 
-The paper's electrification network is `Network(shared=(12,), branch=(3,))`: 4 inputs, 146 weights.
-Appendix D's is `Network(shared=(10, 10), branch=(), activations=("tanh", "relu"), by="counts")`.
+The paper's electrification network is `Network(shared=(12,), branch=(3,), by="rate")`: 4 inputs,
+146 weights. Appendix D's is
+`Network(shared=(10, 10), branch=(), activations=("tanh", "relu"), by="counts")`.
+
+Networks of several widths train in one program: a narrow one is a wide one whose spare units start
+with all their weights at zero. Such a unit gives zero and gets a gradient of zero, so it stays so.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ldf import check
-from ldf.mappings.base import Mapping, Weights
+from ldf.mappings.base import Mapping, Weights, scramble
 from ldf.special import Array
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -30,14 +34,15 @@ class Network(Mapping):
     """Dense layers with biases.
 
     `activations` is one for all layers, or one a layer (shared layers first, then the branches').
-    `linear_path` adds a linear map of x beside the network. `by` is the formulation.
+    `linear_path` adds to the rate a linear function of x beside the network: the regression that
+    the network then only has to correct. `by` is the formulation.
     """
 
     shared: tuple[int, ...] = (12,)
     branch: tuple[int, ...] = (3,)
     activations: tuple[str, ...] = ("tanh",)
     linear_path: bool = False
-    by: str = "rate"
+    by: str = "log"
 
     def __check_init__(self) -> None:
         for name in self.activations:
@@ -52,40 +57,48 @@ class Network(Mapping):
     def formulation(self) -> str:
         return self.by
 
+    @property
+    def widest(self) -> int:
+        return max(self.shared, default=0)
+
     def _activation(self, layer: int) -> Callable[[Array], Array]:
         return ACTIVATIONS[self.activations[layer if len(self.activations) > 1 else 0]]
 
-    def init(self, key: jax.Array, inputs: int, outputs: int) -> Weights:
+    def init(
+        self, key: jax.Array, inputs: int, outputs: int, width: Array | int | None = None
+    ) -> Weights:
         shared = (inputs, *self.shared)
         # By rate the count has a branch of its own; by counts all outputs are one branch.
-        sizes = [1, outputs - 1] if self.by == "rate" else [outputs]
+        sizes = [outputs] if self.by == "counts" else [1, outputs - 1]
         branches = [(shared[-1], *self.branch, size) for size in sizes]
         chains = [list(pairwise(chain)) for chain in (shared, *branches)]
         # One draw for all layers: it compiles once.
         total = sum(a * b for chain in chains for a, b in chain)
         noise = jax.random.normal(key, (total,))
+        width = self.widest if width is None else width
         layers, used = [], 0
-        for chain in chains:
+        for number, chain in enumerate(chains):
             layers.append([])
-            for a, b in chain:
+            for depth, (a, b) in enumerate(chain):
                 matrix = noise[used : used + a * b].reshape(a, b)
                 used += a * b
-                # Glorot: the variance of a layer's outputs is that of its inputs.
-                scaled = (2 / (a + b)) ** 0.5 * matrix
-                layers[-1].append({"matrix": scaled, "bias": jnp.zeros(b)})
+                narrow_in = bool(self.shared) and (depth > 0 if number == 0 else depth == 0)
+                narrow_out = number == 0
+                layers[-1].append(_layer(matrix, width, narrow_in, narrow_out))
         weights: dict[str, Any] = {"shared": layers[0], "branches": layers[1:]}
         if self.linear_path:
-            weights["linear"] = jnp.zeros((inputs, outputs))
+            rates = outputs if self.by == "counts" else outputs - 1
+            weights["linear"] = jnp.zeros((inputs, rates))
         return weights
 
     def apply(
-        self, weights: Weights, x: Array, dropout: Array | float = 0.0, key: jax.Array | None = None
+        self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
     ) -> Array:
         hidden = x
         for i, layer in enumerate(weights["shared"]):
             hidden = self._activation(i)(hidden @ layer["matrix"] + layer["bias"])
-            if key is not None:
-                hidden = _drop(jax.random.fold_in(key, i), hidden, dropout)
+            if noise is not None:
+                hidden = _drop(scramble(noise + i), hidden, dropout)
         outputs = []
         for layers in weights["branches"]:
             inner = hidden
@@ -93,10 +106,26 @@ class Network(Mapping):
                 activation = self._activation(len(self.shared) + i)
                 inner = activation(inner @ layer["matrix"] + layer["bias"])
             outputs.append(inner @ layers[-1]["matrix"] + layers[-1]["bias"])
-        result = jnp.concatenate(outputs, -1)
-        return result + x @ weights["linear"] if self.linear_path else result
+        if self.linear_path:
+            outputs[-1] = outputs[-1] + x @ weights["linear"]
+        return jnp.concatenate(outputs, -1)
 
 
-def _drop(key: jax.Array, hidden: Array, dropout: Array | float) -> Array:
-    kept = jax.random.bernoulli(key, 1 - dropout, hidden.shape)
-    return jnp.where(kept, hidden / (1 - dropout), 0.0)
+def _layer(
+    matrix: Array, width: Array | int, narrow_in: bool, narrow_out: bool
+) -> dict[str, Array]:
+    """A layer's first weights; of a shared layer only the first `width` units are alive."""
+    a, b = matrix.shape
+    ins, outs = jnp.arange(a)[:, None], jnp.arange(b)[None, :]
+    live_in = jnp.minimum(a, width) if narrow_in else a
+    live_out = jnp.minimum(b, width) if narrow_out else b
+    live = (ins < live_in) & (outs < live_out)
+    # Glorot: the variance of a layer's outputs is that of its inputs.
+    scale = jnp.sqrt(2 / (live_in + live_out))
+    return {"matrix": jnp.where(live, scale * matrix, 0.0), "bias": jnp.zeros(b)}
+
+
+def _drop(noise: Array, hidden: Array, dropout: Array | float) -> Array:
+    units = jnp.arange(hidden.shape[-1], dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)
+    uniform = scramble(noise + units) * (1 / 2**32)
+    return jnp.where(uniform >= dropout, hidden / (1 - dropout), 0.0)

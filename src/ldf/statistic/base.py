@@ -103,6 +103,11 @@ class Statistic(eqx.Module):
 
         return self._map(copy)
 
+    def output_scale(self, outputs: int) -> np.ndarray:
+        """The units in which a mapping's outputs are best counted, if this is what is known of all
+        units: one for logarithms and logits, the spread of what is measured."""
+        return np.ones(outputs)
+
     def zero(self) -> Self:
         """What adds nothing."""
         return self._map(lambda value, axes: value * 0)

@@ -21,7 +21,18 @@ def sigmoid(x: Array) -> Array:
     return jax.nn.sigmoid(x) if isinstance(x, jax.Array) else np.exp(-np.logaddexp(0.0, -x))
 
 
-FORMULATIONS = ("rate", "counts")
+# What a mapping's outputs stand for. "rate" and "counts" are the paper's, through softplus; "log"
+# is by rate too, with logarithms: the unit of a count or an exposure is then only a constant.
+FORMULATIONS = ("rate", "log", "counts")
+
+
+def exp(x: Array) -> Array:
+    return namespace(x).exp(x)
+
+
+def amount(x: Array, formulation: str) -> Array:
+    """A number above zero: exp of the output by "log", softplus of it otherwise."""
+    return exp(x) if formulation == "log" else softplus(x)
 
 
 class Trials(Statistic):
@@ -47,13 +58,13 @@ class Trials(Statistic):
 
     @classmethod
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> Trials:
-        """From a mapping's two outputs: (n, μ) through softplus and logistic, or (a, b)."""
+        """From a mapping's two outputs: n and the logit of μ, or (a, b)."""
         check.one_of("formulation", formulation, FORMULATIONS)
         check.last_axis("outputs", outputs, 2, "outputs")
         first, second = outputs[..., 0], outputs[..., 1]
         if formulation == "counts":
             return cls(softplus(first), softplus(second))
-        trials = softplus(first)
+        trials = amount(first, formulation)
         return cls(trials * sigmoid(second), trials * sigmoid(-second))
 
     @property
@@ -94,7 +105,7 @@ class ClassCounts(Statistic):
         xp = namespace(outputs)
         logits = outputs[..., 1:] - outputs[..., 1:].max(-1, keepdims=True)
         shares = xp.exp(logits) / xp.exp(logits).sum(-1, keepdims=True)
-        return cls(softplus(outputs[..., :1]) * shares)
+        return cls(amount(outputs[..., :1], formulation) * shares)
 
     @property
     def t(self) -> Array:
@@ -130,8 +141,8 @@ class Arrivals(Statistic):
         """From a mapping's two outputs: exposure and rate, or count and exposure."""
         check.one_of("formulation", formulation, FORMULATIONS)
         check.last_axis("outputs", outputs, 2, "outputs")
-        first, second = softplus(outputs[..., 0]), softplus(outputs[..., 1])
-        return cls(first * second, first) if formulation == "rate" else cls(first, second)
+        first, second = (amount(outputs[..., i], formulation) for i in (0, 1))
+        return cls(first, second) if formulation == "counts" else cls(first * second, first)
 
     @property
     def t(self) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from ldf import check
 from ldf.special.arrays import Array, namespace
 from ldf.statistic.base import Statistic
-from ldf.statistic.counts import FORMULATIONS, softplus
+from ldf.statistic.counts import FORMULATIONS, amount, exp
 
 
 class Potential(Statistic):
@@ -39,10 +39,13 @@ class Potential(Statistic):
         """From a mapping's two outputs: precision and mean, or h and the root of J."""
         check.one_of("formulation", formulation, FORMULATIONS)
         check.last_axis("outputs", outputs, 2, "outputs")
-        if formulation == "rate":
-            precision = softplus(outputs[..., 0])
-            return cls(precision * outputs[..., 1], precision)
-        return cls(outputs[..., 0], outputs[..., 1] ** 2)
+        if formulation == "counts":
+            return cls(outputs[..., 0], outputs[..., 1] ** 2)
+        precision = amount(outputs[..., 0], formulation)
+        return cls(precision * outputs[..., 1], precision)
+
+    def output_scale(self, outputs: int) -> np.ndarray:
+        return np.array([1.0, float(np.asarray(self.precision) ** -0.5)])
 
     @property
     def t(self) -> Array:
@@ -80,9 +83,9 @@ class VectorPotential(Statistic):
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> VectorPotential:
         """From D + D(D + 1)/2 outputs: a vector (mean or h) and the lower triangle L, J = LLᵀ."""
         check.one_of("formulation", formulation, FORMULATIONS)
-        vector, lower = _vector_and_triangle(outputs)
+        vector, lower = _vector_and_triangle(outputs, formulation)
         precision = lower @ lower.swapaxes(-1, -2)
-        if formulation == "rate":
+        if formulation != "counts":
             vector = (precision @ vector[..., None])[..., 0]
         return cls(vector, precision)
 
@@ -100,13 +103,15 @@ def triangle_outputs(dimension: int) -> int:
     return dimension + dimension * (dimension + 1) // 2
 
 
-def _vector_and_triangle(outputs: Array) -> tuple[Array, Array]:
+def _vector_and_triangle(outputs: Array, formulation: str) -> tuple[Array, Array]:
     size = outputs.shape[-1]
     dimension = next((d for d in range(1, size + 1) if triangle_outputs(d) == size), None)
     if dimension is None:
         raise ValueError(f"{size} outputs are not a vector and a lower triangle")
     rows, columns = np.tril_indices(dimension)
     entries = outputs[..., dimension:]
+    if formulation == "log":
+        entries = namespace(outputs).where(rows == columns, exp(entries), entries)
     shape = (*outputs.shape[:-1], dimension, dimension)
     if isinstance(outputs, jax.Array):
         lower = jnp.zeros(shape, outputs.dtype).at[..., rows, columns].set(entries)
@@ -151,11 +156,15 @@ class Moments(Statistic):
         """From a mapping's four outputs: mean_n, mean, variance_n, variance."""
         check.one_of("formulation", formulation, FORMULATIONS)
         check.last_axis("outputs", outputs, 4, "outputs")
-        mean_n, mean = softplus(outputs[..., 0]), outputs[..., 1]
-        variance_n, variance = softplus(outputs[..., 2]), softplus(outputs[..., 3])
+        mean_n, variance_n, variance = (amount(outputs[..., i], formulation) for i in (0, 2, 3))
+        mean = outputs[..., 1]
         total = mean if formulation == "counts" else mean_n * mean
         squares = variance_n * variance + total**2 / mean_n
         return cls(mean_n, total, variance_n, squares)
+
+    def output_scale(self, outputs: int) -> np.ndarray:
+        spread = (self.squares - self.total**2 / self.mean_n) / self.variance_n
+        return np.array([1.0, float(np.sqrt(spread)), 1.0, 1.0])
 
     @property
     def t(self) -> Array:
@@ -219,8 +228,8 @@ class VectorMoments(Statistic):
     def from_unconstrained(cls, outputs: Array, formulation: str = "rate") -> VectorMoments:
         """From 2 + D + D(D + 1)/2 outputs: mean_n, variance_n, mean, lower triangle."""
         check.one_of("formulation", formulation, FORMULATIONS)
-        mean_n, variance_n = softplus(outputs[..., 0]), softplus(outputs[..., 1])
-        vector, lower = _vector_and_triangle(outputs[..., 2:])
+        mean_n, variance_n = (amount(outputs[..., i], formulation) for i in (0, 1))
+        vector, lower = _vector_and_triangle(outputs[..., 2:], formulation)
         total = vector if formulation == "counts" else mean_n[..., None] * vector
         outer = total[..., :, None] * total[..., None, :] / mean_n[..., None, None]
         spread = variance_n[..., None, None] * (lower @ lower.swapaxes(-1, -2))

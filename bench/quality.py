@@ -1,0 +1,243 @@
+"""How well the defaults predict held-out units on real data, beside what people use.
+
+For each set of the data folder and each way of splitting it (random folds; folds of whole states,
+regions or blocks of land where there are some), all models are fitted on the same folds with the
+same preprocessing:
+
+    ldf   the default ensemble
+    M0    intercept only
+    GLM   the plain regression
+    M1    the compound regression with one precision (the paper's baseline)
+    M2    the same with a log-linear precision
+    M4    boosted trees for the mean, whose out-of-fold prediction is one more column of M2
+
+and scored by the mean log-predictive of a held-out unit. `behind` is ldf minus the best of the
+others, with the standard error of the paired difference, by groups where there are some. Then,
+whether the sets that ldf gives hold what they should, and whether its randomised PIT is uniform.
+
+    python bench/quality.py [--data ../shared/data] [--sets a,b] [--rows 20000] [--folds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+import ldf
+from ldf import assess, folds
+from ldf.baselines import NAMES, PENALTY, regression
+from ldf.data import Columns, Data
+from ldf.learn import Table, empirical_rate
+from ldf.mappings import Linear
+from ldf.validate import Answer, answer
+
+# Which rows are neighbours: a column, or two coordinates that are cut into blocks.
+REGIONS: dict[str, Any] = {
+    "homicide": "state",
+    "homicide_nat1990": "state",
+    "homicide_panel": "statefips",
+    "malawi_electrification": ("lat", "lon", 0.75),
+    "malawi_lighting": ("lat", "lon", 0.75),
+    "tz_malaria": ("Lat", "Long", 1.5),
+    "us_election2020": "state_name",
+    "unemployment2009": "state",
+    "flights_late": "origin",
+    "birthdays": "state",
+    "melanoma_eu": "region",
+    "chem97_schools": "lea",
+}
+FOUR = ["ntl_dmsp", "log_popdens", "dist_road", "dist_boma"]
+SHORT = {"ldf": "ldf", "intercept": "M0"}
+
+
+class Set(NamedTuple):
+    """One table and what its columns are."""
+
+    name: str
+    frame: pd.DataFrame
+    family: Any
+    columns: Columns
+    region: np.ndarray | None
+
+
+def load(folder: Path, name: str, rows: int, features: list[str] | None = None) -> Set:
+    about = json.loads((folder / "registry.json").read_text())[name]
+    file = folder / about["file"]
+    frame = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    if len(frame) > rows:
+        frame = frame.sample(rows, random_state=0).reset_index(drop=True)
+    y, n, kind = about["y"], about["n"], about["likelihood"]
+    family, primary = {
+        "binomial": (ldf.Binomial(), {"successes": y, "trials": n}),
+        "poisson": (ldf.Poisson(), {"count": y, "exposure": n}),
+        "multinomial": (ldf.Multinomial(), {"counts": y}),
+        "gaussian": (ldf.Gaussian(variance=about.get("sigma2")), {"mean": y, "n": n}),
+    }[kind]
+    region = REGIONS.get(name)
+    if isinstance(region, tuple):
+        a, b, size = region
+        blocks = (frame[[a, b]] // size).astype(int)
+        region = (blocks[a].astype(str) + " " + blocks[b].astype(str)).to_numpy()
+    elif region is not None:
+        region = frame[region].astype(str).to_numpy()
+    columns = Columns(primary=primary, auxiliary=tuple(features or about["features"]))
+    return Set(name, frame, family, columns, region)
+
+
+def boosted(data: Data, training: np.ndarray, seed: int) -> np.ndarray:
+    """The link of boosted trees as columns: out of fold for training rows."""
+    kind = type(data.family).__name__
+    x = data.x
+
+    def link(learn: np.ndarray, ask: np.ndarray) -> np.ndarray:
+        if kind in ("Binomial", "Multinomial"):
+            counts = data.y.get("counts")
+            if counts is None:
+                k, n = data.y["successes"], data.y["trials"]
+                counts = np.stack([n - k, k], -1)
+            some = counts[learn]
+            rows, label = np.nonzero(some)
+            trees = HistGradientBoostingClassifier(
+                max_iter=200, learning_rate=0.05, max_leaf_nodes=8, min_samples_leaf=20
+            ).fit(x[learn][rows], label, sample_weight=some[rows, label] / some[some > 0].mean())
+            shares = np.full((ask.sum(), counts.shape[1]), 1e-6)
+            shares[:, trees.classes_] = np.clip(trees.predict_proba(x[ask]), 1e-6, 1)
+            return np.log(shares[:, 1:] / shares[:, :1])
+        if kind == "Poisson":
+            y, n = data.y["count"], data.y["exposure"]
+            trees = HistGradientBoostingRegressor(
+                loss="poisson", max_iter=200, learning_rate=0.05, max_leaf_nodes=8
+            )
+            scale = y[learn].sum() / n[learn].sum()
+            trees.fit(x[learn], y[learn] / n[learn] / scale, sample_weight=n[learn] * scale)
+            return np.log(np.clip(trees.predict(x[ask]), 1e-6, None))[:, None]
+        y, n = data.y["mean"], data.y["n"]
+        trees = HistGradientBoostingRegressor(max_iter=200, learning_rate=0.05, max_leaf_nodes=8)
+        return trees.fit(x[learn], y[learn], sample_weight=n[learn]).predict(x[ask])[:, None]
+
+    found = link(training, np.ones(len(x), bool))
+    inner = folds.stratified(empirical_rate(data.family, data.y, data.seen)[training], 5, seed)
+    at = np.flatnonzero(training)
+    for learn, hold in inner:
+        mask, ask = np.zeros(len(x), bool), np.zeros(len(x), bool)
+        mask[at[learn]], ask[at[hold]] = True, True
+        found[ask] = link(mask, ask)
+    return found
+
+
+def trees_answer(data: Data, split: folds.Split, seed: int) -> Answer:
+    """M4: one fold after the other, since each has columns of its own."""
+    spec = regression(data.family, Linear(), PENALTY, "power")
+    parts = []
+    for training, held in zip(split.training, split.held, strict=True):
+        x = np.concatenate([data.x, boosted(data, training, seed)], 1)
+        table = Table(x, data.y, data.seen, data.weight)
+        parts.append(answer(spec, table, folds.Split(training[None], held[None]), seed))
+    score = np.nanmax(np.stack([part.log_score for part in parts]), 0)
+    return Answer(parts[0].learned, None, parts[0].share, score)
+
+
+def run(of: Set, blocked: bool, number: int, seed: int = 0) -> dict[str, Any]:
+    """One set, one way of splitting it."""
+    begin = time.perf_counter()
+    frame = of.frame.assign(**{"the region": of.region}) if of.region is not None else of.frame
+    model = ldf.Fusion(
+        of.family,
+        of.columns.primary,
+        list(of.columns.auxiliary),
+        group="the region" if blocked else None,
+        seed=seed,
+    )
+    cv = ldf.cross_validate(model, frame, number)
+    plain, compound = NAMES[type(cv.data.family).__name__]
+    short = {**SHORT, plain: "GLM", compound: "M1", f"{compound}, log-linear count": "M2"}
+    cv.answers["M4"] = trees_answer(cv.data, cv.split, seed)
+    scores = {short.get(name, name): a.log_score[cv.counted] for name, a in cv.answers.items()}
+    region = None if of.region is None else of.region[cv.counted]
+    others = {name: values.mean() for name, values in scores.items() if name != "ldf"}
+    best = max(others, key=lambda name: others[name])
+    ahead = assess.score_difference(scores["ldf"], scores[best], region)
+    pit = assess.uniformity(cv.pit("ldf", seed)).rows()
+    entropy = (
+        {n: np.asarray(cv.posterior(n).entropy()) for n in ("ldf", compound)}
+        if (not cv.units.components)
+        else None
+    )
+    return {
+        "set": of.name,
+        "split": "blocked" if blocked else "random",
+        "units": int(cv.counted.sum()),
+        "columns": cv.data.x.shape[1],
+        **{name: float(values.mean()) for name, values in scores.items()},
+        "best": best,
+        "ahead": ahead.mean,
+        "error": ahead.standard_error,
+        "better_M1": assess.score_difference(scores["ldf"], scores["M1"]).better,
+        "better_GLM": assess.score_difference(scores["ldf"], scores["GLM"]).better,
+        "lower_entropy": None if entropy is None else float(
+            np.mean(entropy["ldf"] < entropy[compound])),
+        "coverage": cv.coverage("ldf"),
+        "pit": pit,
+        "seconds": time.perf_counter() - begin,
+    }  # fmt: skip
+
+
+def show(row: dict[str, Any]) -> None:
+    names = ("ldf", "M0", "GLM", "M1", "M2", "M4")
+    scores = "  ".join(f"{name} {row[name]:.4f}" for name in names)
+    print(f"{row['set']} ({row['split']}, {row['units']:,} units, {row['columns']} columns)")
+    print(f"  {scores}")
+    z = row["ahead"] / row["error"]
+    print(f"  ahead of {row['best']} by {row['ahead']:+.4f} ± {row['error']:.4f} ({z:+.1f} SE)")
+    cover = "  ".join(
+        f"{c['mass']:.0%}{' ' + str(c['component']) if 'component' in c else ''}: "
+        f"{c['observed']:.3f} of {c['expected']:.3f} ({c['z']:+.1f})"
+        for c in row["coverage"]
+    )
+    print(f"  coverage {cover}")
+    worst = min(row["pit"], key=lambda r: r["p_value"])
+    print(f"  PIT: smallest p {worst['p_value']:.3f} ({worst['test']}); {row['seconds']:.0f} s")
+    print(flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", default="")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--splits", default="random,blocked")
+    parser.add_argument("--out", type=Path, help="write all numbers as JSON")
+    options = parser.parse_args()
+    if not (options.data / "registry.json").exists():
+        raise SystemExit(f"{options.data} holds no registry.json: give the folder by --data")
+    warnings.simplefilter("ignore")
+    registry = json.loads((options.data / "registry.json").read_text())
+    scored = [name for name, about in registry.items() if "kfold_log_score" in about]
+    names = options.sets.split(",") if options.sets else scored
+    rows = []
+    for name in names:
+        which, features = name.removesuffix("_four"), FOUR if name.endswith("_four") else None
+        of = load(options.data, which, options.rows, features)._replace(name=name)
+        for blocked in [s == "blocked" for s in options.splits.split(",")]:
+            if blocked and of.region is None:
+                continue
+            rows.append(run(of, blocked, options.folds))
+            show(rows[-1])
+            if options.out:
+                options.out.write_text(json.dumps(rows, indent=1))
+    gains = np.array([row["ahead"] for row in rows])
+    z = np.array([row["ahead"] / row["error"] for row in rows])
+    print(f"{len(rows)} splits: ahead by {gains.mean():+.4f} on average, worst {z.min():+.1f} SE")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""What people use today, as special cases of the same machinery.
+
+All are linear mappings (Section 4, Appendices C and D), solved to the last digit:
+
+- the plain regression gives θ itself: infinitely many pseudo-observations, no dispersion;
+- the compound regression gives all rows the same number of pseudo-observations; of counts with
+  exposure it is the same number of events (Appendix D), or the same exposure (Section 4);
+- with a log-linear count that number varies with x as well;
+- the intercept alone knows the units' distribution and nothing of x.
+
+None has a prior beside it: its pseudo-observations are the whole of λ.
+"""
+
+from __future__ import annotations
+
+from ldf import check
+from ldf.ensemble import Ensemble, Member
+from ldf.families.base import Family
+from ldf.learn import Spec
+from ldf.mappings import Linear
+
+# The textbook's names of the plain and of the compound regression, by family.
+NAMES = {
+    "Binomial": ("binomial", "beta-binomial"),
+    "Poisson": ("poisson", "gamma-poisson"),
+    "Multinomial": ("multinomial", "dirichlet-multinomial"),
+    "Gaussian": ("least-squares", "random-effect"),
+}
+PENALTY = 1e-3
+
+
+def baselines(
+    family: Family, penalty: float = PENALTY, preprocess: str = "power"
+) -> dict[str, Spec]:
+    """The regressions of a family, by name."""
+    kind = type(family).__name__
+    if kind not in NAMES:
+        remedy = f"there are some for {', '.join(NAMES)}"
+        raise check.DataError("baselines", None, kind, "has no textbook regressions", remedy)
+    plain, compound = NAMES[kind]
+    mappings = {
+        "intercept": Linear(True, True),
+        plain: Linear(True),
+        compound: Linear(True, shape=kind == "Poisson"),  # Appendix D: they share the shape 1/δ
+        f"{compound}, log-linear count": Linear(),
+    }
+    if kind == "Poisson":
+        mappings[f"{compound}, constant exposure"] = Linear(True)
+    return {
+        name: regression(family, mapping, penalty, preprocess, certain=name == plain)
+        for name, mapping in mappings.items()
+    }
+
+
+def regression(
+    family: Family,
+    mapping: Linear,
+    penalty: float = 0.0,
+    preprocess: str = "standard",
+    certain: bool = False,
+) -> Spec:
+    """One linear mapping, with no prior beside it."""
+    ensemble = Ensemble((Member(mapping, preprocess, penalty=penalty),), parts=1)
+    return Spec(family, ensemble, prior="none", certain=certain)

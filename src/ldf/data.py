@@ -1,0 +1,338 @@
+"""A frame and what its columns are, turned into arrays: the data room.
+
+A frame (pandas, polars, pyarrow, or a dict of columns) has one row a unit. `Columns` says which
+column is what, `read` gives `Data`. Reading the frame of a fit also learns its `Schema`: how each
+auxiliary column is encoded. A frame read later is encoded by that schema, or refused.
+
+A row without primary data is kept: it has a posterior too. A missing number stays NaN, and
+`Preprocess` knows what to do with it.
+
+    data = read(villages, ldf.Binomial(), Columns(
+        primary={"successes": "electrified", "trials": "households"},
+        auxiliary=("night_lights", "region"),
+    ))
+    data.names    ("night_lights", "region=East", "region=North", "region=West")
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ldf.check import DataError, positive, shown
+from ldf.families.base import Family
+from ldf.frame import Frame, listed
+from ldf.schema import Schema
+
+CORRECT = "correct the row"
+
+
+class DataWarning(UserWarning):
+    """Something was done to the data that one should know."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of the frame is what."""
+
+    primary: dict[str, Any]  # the family's word: a column, or a list of columns
+    auxiliary: tuple[str, ...]
+    per_capita: dict[str, str] = field(default_factory=dict)  # auxiliary column: its population
+    weight: str | None = None  # how much a row counts in learning
+    id: str | None = None
+    group: str | None = None  # rows that belong together when some are held out
+    design_effect: str | float | None = None  # a column, or one number for all rows
+    place: tuple[str, str] | None = None  # coordinates
+
+    def __post_init__(self) -> None:
+        names = self.auxiliary
+        object.__setattr__(self, "auxiliary", (names,) if isinstance(names, str) else tuple(names))
+        if self.place is not None:
+            object.__setattr__(self, "place", tuple(self.place))
+
+    def to_json(self) -> dict[str, Any]:
+        saved = dataclasses.asdict(self)
+        primary = {w: c if isinstance(c, str) else list(c) for w, c in self.primary.items()}
+        place = None if self.place is None else list(self.place)
+        return saved | {"primary": primary, "auxiliary": list(self.auxiliary), "place": place}
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> Columns:
+        return cls(**saved)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """One row a unit, in the frame's order. M units, P encoded auxiliary columns."""
+
+    x: np.ndarray  # M × P, NaN where a number is missing
+    names: tuple[str, ...]  # P
+    y: dict[str, np.ndarray]  # primary data by the family's words; valid where seen
+    seen: np.ndarray  # M: whether there are primary data
+    design: dict[str, np.ndarray]  # what is known of primary data beforehand; NaN where it is not
+    weight: np.ndarray  # M; NaN only where nothing is seen
+    label: np.ndarray  # M: ids, or the frame's index, or row numbers
+    group: np.ndarray | None
+    place: np.ndarray | None  # M × 2
+    family: Family  # to be used: it knows the number of classes, and of effective counts
+    schema: Schema
+    notes: tuple[str, ...]  # what was done, in sentences
+
+    def outcome(self) -> np.ndarray:
+        """What a predictive is of: the primary column that is not known beforehand."""
+        word = next(name for name in self.family.columns if name not in self.family.design)
+        return self.y[word]
+
+    def __len__(self) -> int:
+        return len(self.seen)
+
+    def __getitem__(self, rows: Any) -> Data:
+        """Some of the rows, by a mask, by positions or by a slice."""
+        at = np.atleast_1d(np.arange(len(self))[rows])
+        by_row = {n: v[at] for n, v in vars(self).items() if isinstance(v, np.ndarray)}
+        y = {word: values[at] for word, values in self.y.items()}
+        design = {word: values[at] for word, values in self.design.items()}
+        return dataclasses.replace(self, **by_row, y=y, design=design)
+
+
+def read(
+    frame: Any,
+    family: Family,
+    columns: Columns,
+    schema: Schema | None = None,
+    *,
+    primary: bool = True,
+) -> Data:
+    """The frame of a fit; or, with the schema that was learned there, any other.
+
+    Without `primary` no outcome is read. A frame read by a schema may lack the outcomes anyway, and
+    weights, ids, groups and places.
+    """
+    _refuse_reuse(family, columns)
+    fitting = schema is None
+    table = Frame.open(frame, columns.id, strict=fitting)
+    words, outcomes = _words(family, columns.primary)
+    read_outcomes = primary and (fitting or any(table.has(name) for name in outcomes))
+    if fitting:
+        _refuse_empty(table, outcomes)
+    family, y, seen, design, notes = _primary(table, family, columns, words, read_outcomes)
+    if fitting:
+        _refuse_uninformative(family, words, y, seen)
+    if schema is None:
+        schema = Schema.learn(table, columns.auxiliary, columns.per_capita)
+    x = schema.encode(table)
+    weight = _weight(table, columns.weight, seen, fitting)
+    group = place = None
+    if columns.group is not None and (fitting or table.has(columns.group)):
+        group = table.labels(columns.group, "give every row its group")
+    if columns.place is not None and (fitting or all(map(table.has, columns.place))):
+        remedy = "give every row its place"
+        place = np.stack([table.numbers(name, missing=remedy) for name in columns.place], -1)
+    described, told = schema.described(table)
+    if fitting:
+        for sentence in told:
+            warnings.warn(sentence, DataWarning, stacklevel=2)
+    notes = (*notes, *described, *told)
+    return Data(
+        x, schema.names, y, seen, design, weight, table.label, group, place, family, schema, notes
+    )
+
+
+# --- primary data -------------------------------------------------------------------------------
+
+
+def _many(columns: Any) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _words(family: Family, primary: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The family's words that are given, in its own order; and the columns of the outcome."""
+    for word in primary:
+        if word not in family.columns:
+            problem = f"is not a word of {type(family).__name__}"
+            raise DataError(word, None, None, problem, f"its words are {listed(family.columns)}")
+    for word, parameter in inspect.signature(family.statistic).parameters.items():
+        if parameter.default is parameter.empty and word not in primary:
+            remedy = f"say which column of the frame it is, by primary={{'{word}': …}}"
+            raise DataError(word, None, None, "is not given", remedy)
+    words = {word: primary[word] for word in family.columns if word in primary}
+    vectors = max(family.natural.event_axes) > 0
+    for word, given in words.items():
+        if vectors and word not in family.design and isinstance(given, str):
+            raise DataError(given, None, None, "is one column", f"give a list of them as '{word}'")
+    outcomes = [n for word in words if word not in family.design for n in _many(words[word])]
+    return words, outcomes
+
+
+def _primary(
+    table: Frame, family: Family, columns: Columns, words: dict[str, Any], outcome: bool
+) -> tuple[Family, dict[str, Any], np.ndarray, dict[str, Any], list[str]]:
+    """The family to use, its columns, which rows have them, what was known beforehand, notes."""
+    y = {}
+    for word, given in words.items():
+        there = outcome or (word in family.design and all(map(table.has, _many(given))))
+        none = np.full(len(table), np.nan)
+        never = word == "variance"  # which is infinite of a mean that was not seen
+        cells = [table.numbers(name, infinite=never) if there else none for name in _many(given)]
+        y[word] = cells[0] if isinstance(given, str) else np.stack(cells, -1)
+    seen = _seen(table, family, words, y)
+    design = {word: y[word] for word in family.design if word in y}
+    notes = [f"{seen.sum()} of {len(seen)} rows have primary data."]
+    if getattr(family, "classes", 0) is None:
+        family = dataclasses.replace(family, **{"classes": len(words["counts"])})
+    said, effect = words, columns.design_effect
+    if isinstance(effect, str):
+        said = words | {"design_effect": effect}
+        effect = table.numbers(effect) if outcome else np.full(len(table), np.nan)
+        table.refuse(said["design_effect"], effect, effect <= 0, "is not above zero", CORRECT)
+    divided = y
+    if effect is not None:
+        family, divided = effective_counts(family, y, effect)
+        notes.append(f"Counts are divided by the design effect, {shown(columns.design_effect)}.")
+    if seen.any():
+        of_seen = {word: values[seen] for word, values in y.items()}
+        more = {} if effect is None else {"design_effect": np.asarray(effect, dtype=float)}
+        more = {word: values[seen] if values.ndim else values for word, values in more.items()}
+        with table.telling(np.flatnonzero(seen), said, of_seen | more):
+            statistic = family.statistic(**of_seen, **more)
+            known = family.design_of(**of_seen)
+        _refuse_several(words, statistic.shape, seen)
+        for word in known.keys() - design.keys():
+            design[word] = np.full(len(table), np.nan)
+            design[word][seen] = known[word]
+    return family, divided, seen, design, notes
+
+
+def _seen(
+    table: Frame, family: Family, words: dict[str, Any], y: dict[str, np.ndarray]
+) -> np.ndarray:
+    """Which rows have primary data: those with an outcome, which needs all of its cells."""
+    cells = [
+        (name, values, word in family.design)
+        for word, given in words.items()
+        for name, values in zip(_many(given), np.atleast_2d(y[word].T), strict=True)
+    ]
+    outcomes = [(name, values) for name, values, known in cells if not known]
+    here = np.stack([~np.isnan(values) for _, values in outcomes])
+    seen = here.any(0)
+    for name, values, known in cells:
+        wrong = np.isnan(values) & seen
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            other, found = next((n, v[at]) for n, v in outcomes if not np.isnan(v[at]))
+            problem = f"is missing although '{other}' is {shown(found)}"
+            remedy = f"fill it in, or leave {listed([n for n, _ in outcomes])} empty too"
+            raise DataError(name, table.label[at], None, problem, remedy)
+        if known:
+            table.refuse(name, values, values < 0, "is negative", CORRECT)
+    return np.asarray(seen)
+
+
+def effective_counts(
+    family: Family, y: dict[str, np.ndarray], design_effect: Any
+) -> tuple[Family, dict[str, np.ndarray]]:
+    """Counts as if from simple random sampling, and the family that takes such counts.
+
+    A survey's design effect is how many times more people it had to ask than a simple random sample
+    would. A count without exposure stands for an exposure of one, which is divided too.
+    """
+    if not hasattr(family, "effective"):
+        problem = f"is for counts, and {type(family).__name__} has none"
+        raise DataError("design_effect", None, None, problem, "leave it out")
+    if np.ndim(design_effect) == 0:
+        positive("design_effect", design_effect)
+    by_row = np.asarray(design_effect, dtype=float)
+    defaults = inspect.signature(family.statistic).parameters
+    rows = len(next(iter(y.values())))
+    divided = {}
+    for word in family.columns:
+        counts = y[word] if word in y else np.full(rows, float(defaults[word].default))
+        divided[word] = counts / (by_row if counts.ndim == 1 else by_row[..., None])
+    return dataclasses.replace(family, **{"effective": True}), divided
+
+
+def _refuse_several(words: dict[str, Any], shape: tuple[int, ...], seen: np.ndarray) -> None:
+    """One statistic a row, or a word that is one number was given several columns."""
+    if shape != (seen.sum(),):
+        word, given = next((w, c) for w, c in words.items() if not isinstance(c, str))
+        problem = f"is several columns, and '{word}' is one number a row"
+        raise DataError(listed(given)[1:-1], None, None, problem, "name one column")
+
+
+# --- other columns, and what is refused ---------------------------------------------------------
+
+
+def _weight(table: Frame, name: str | None, seen: np.ndarray, fitting: bool) -> np.ndarray:
+    if name is None or not (fitting or table.has(name)):
+        return np.ones(len(table))
+    weight = table.numbers(name, missing=None)
+    remedy = "give every row with primary data a weight, or zero to leave it out"
+    table.refuse(name, weight, np.isnan(weight) & seen, "is missing", remedy)
+    table.refuse(name, weight, weight < 0, "is negative", "a weight is zero or more")
+    if fitting and not (weight[seen] > 0).any():
+        problem = "is zero in every row with primary data"
+        raise DataError(name, None, None, problem, "give some row a weight above zero")
+    return weight
+
+
+def _refuse_reuse(family: Family, columns: Columns) -> None:
+    """No column may serve twice where that would count it twice or tell the answer."""
+    outcome = _names(c for w, c in columns.primary.items() if w not in family.design)
+    given = _names(columns.primary.values())
+    for names, what in ((given, "primary"), (columns.auxiliary, "auxiliary")):
+        for name in names:
+            if names.count(name) > 1:
+                raise DataError(name, None, None, f"is twice among {what} columns", "name it once")
+    roles = {
+        "auxiliary": columns.auxiliary,
+        "a population": tuple(columns.per_capita.values()),
+        "the weight": (columns.weight,),
+        "the group": (columns.group,),
+        "the design effect": (columns.design_effect,),
+        "a coordinate": columns.place or (),
+    }
+    for role, names in roles.items():
+        for name in names:
+            if name in outcome:
+                problem = f"is the outcome and {role}"
+                remedy = "give the outcome as primary data only: elsewhere it tells the answer"
+                raise DataError(str(name), None, None, problem, remedy)
+    for name in columns.per_capita:
+        if name not in columns.auxiliary:
+            problem = "is in per_capita but not among auxiliary columns"
+            raise DataError(name, None, None, problem, "name it in both, or in neither")
+
+
+def _names(columns: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(name for given in columns for name in _many(given))
+
+
+def _refuse_empty(table: Frame, outcomes: list[str]) -> None:
+    for name in outcomes:
+        table.need(name)
+    if len(table) == 0:
+        remedy = "give a frame with one row a unit"
+        raise DataError(outcomes[0], None, None, "has no rows", remedy)
+
+
+def _refuse_uninformative(
+    family: Family, words: dict[str, Any], y: dict[str, np.ndarray], seen: np.ndarray
+) -> None:
+    """Primary data from which nothing can be learned."""
+    first = _names(words.values())[0]
+    if seen.sum() < 2:
+        found = "has no value in any row" if not seen.any() else "has a value in one row only"
+        remedy = "a fit needs primary data of two units or more"
+        raise DataError(first, None, None, found, remedy)
+    for word in sorted(words, key=lambda word: word not in family.design):
+        known = word in family.design
+        if (known or hasattr(family, "effective")) and not y[word][seen].any():
+            problem = "is zero in every row with primary data"
+            remedy = "nothing can be learned from zeros alone: check that it is the right column"
+            raise DataError(listed(_many(words[word]))[1:-1], None, None, problem, remedy)

@@ -1,0 +1,121 @@
+"""Which mappings learn, with which settings, and how their answers are combined.
+
+An `Ensemble` is a value: it is stored with the model, and two can be compared. Its defaults are
+what `make bench-quality` shows best over all of its sets, for none of them in particular.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ldf import check
+from ldf.fit import Schedule
+from ldf.mappings import Mapping, Network
+
+COMBINE = ("stack", "equal", "best")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One mapping and how it is trained."""
+
+    mapping: Mapping
+    preprocess: str = "power"
+    width: int | None = None  # how much of the mapping's width is used; None: all
+    penalty: float = 1e-3
+    dropout: float = 0.0
+    learning_rate: float = 0.01
+    strength: float = 1.0  # of the prior, times what it is otherwise
+
+
+# Wide enough for the widest member. The narrowest has no hidden unit at all: its rate is linear
+# and its count is one number, the regression that people use today.
+NETWORK = Network(shared=(32,), branch=(8,), linear_path=True)
+MEMBERS = (
+    Member(NETWORK, width=0),
+    Member(NETWORK, width=8),
+    Member(NETWORK, width=32, dropout=0.2),
+    Member(NETWORK, "standard", width=8),
+    Member(NETWORK, "standard", width=32, dropout=0.2),
+)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Members of one mapping, each trained `restarts` times without each of so many `parts`.
+
+    `combine`: "stack" mixes members by weights learned out of fold, "equal" by equal ones, "best"
+    takes the member with the best score out of fold, which decides a random search.
+    """
+
+    members: tuple[Member, ...] = MEMBERS
+    parts: int = 8
+    restarts: int = 1
+    combine: str = "stack"
+    schedule: Schedule | None = None  # None: by the number of rows
+
+    def __post_init__(self) -> None:
+        check.one_of("combine", self.combine, COMBINE)
+        for name in ("parts", "restarts"):
+            if getattr(self, name) < 1:
+                given = getattr(self, name)
+                raise check.DataError(name, None, given, "is less than one", "give one or more")
+        if any(m.mapping != self.members[0].mapping for m in self.members):
+            problem = f"holds {len(self.members)} members of different mappings"
+            remedy = "give one mapping, wide enough for all, and a width to each member"
+            raise check.DataError("ensemble", None, None, problem, remedy)
+
+    @property
+    def mapping(self) -> Mapping:
+        return self.members[0].mapping
+
+    def prepared(self, preprocess: str | None) -> Ensemble:
+        """With one preprocessing for all members; those that then are alike are one."""
+        if preprocess is None:
+            return self
+        members = (replace(member, preprocess=preprocess) for member in self.members)
+        return replace(self, members=tuple(dict.fromkeys(members)))
+
+    def schedule_for(self, rows: int) -> Schedule:
+        """Patience is counted in epochs of about as many steps, whatever the number of rows."""
+        if self.schedule is not None:
+            return self.schedule
+        batch = 256 if rows < 8192 else 512
+        steps = max(1, -(-rows // batch))
+        return Schedule(epochs=2000, patience=int(np.clip(400 // steps, 15, 100)), batch=batch)
+
+
+def random_search(
+    draws: int,
+    seed: int,
+    mapping: Mapping = NETWORK,
+    preprocess: str = "power",
+    **ranges: tuple[float, float],
+) -> Ensemble:
+    """Members drawn at random on a log scale (Section 5.3), of which the best is taken.
+
+    Ranges may be given for learning_rate, penalty, dropout, width and the prior's strength.
+    """
+    limits: dict[str, tuple[float, float]] = {
+        "learning_rate": (1e-3, 3e-2),
+        "penalty": (1e-6, 1e-2),
+        "strength": (1e-2, 1.0),
+        "dropout": (1e-2, 0.4),
+        "width": (2, max(2, mapping.widest)),
+    }
+    for name in ranges:
+        check.one_of("range", name, tuple(limits))
+    limits |= ranges
+    rng = np.random.default_rng(seed)
+
+    def draw() -> Member:
+        found: dict[str, Any] = {}
+        for name, (low, high) in limits.items():
+            found[name] = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+        found["width"] = round(found["width"]) if mapping.widest else None
+        return Member(mapping, preprocess, **found)
+
+    return Ensemble(tuple(draw() for _ in range(draws)), combine="best")

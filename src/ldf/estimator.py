@@ -1,0 +1,403 @@
+"""The façade: from a frame to posteriors, in the words of its columns.
+
+>>> import ldf
+>>> villages = ldf.datasets.villages(seed=0)  # doctest: +SKIP
+>>> model = ldf.Fusion(
+...     family="binomial",
+...     primary={"successes": "electrified", "trials": "buildings"},
+...     auxiliary=["night_lights", "building_density"],
+... ).fit(villages)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ldf import check, families
+from ldf.data import Columns, Data, read
+from ldf.ensemble import Ensemble, Member
+from ldf.families.base import Family
+from ldf.learn import Learned, Spec, Table, empirical_rate, learn
+from ldf.mappings import Mapping
+from ldf.objective import Objective, maximum_likelihood, model_selection
+from ldf.results import Posterior, Predictive, Units
+from ldf.statistic import Statistic
+
+GIVEN = ("both", "auxiliary", "primary")
+OBJECTIVES: dict[str, Objective] = {
+    "maximum-likelihood": maximum_likelihood,
+    "model-selection": model_selection,
+}
+
+
+class CalibrationWarning(UserWarning):
+    """Intervals of this model may not hold what they say."""
+
+
+class Fusion(BaseEstimator):
+    """Learns what auxiliary data are worth, and fuses them with primary data.
+
+    family      "binomial", "poisson", "multinomial", "gaussian", … or a family such as
+                ldf.Gaussian(variance=8.5)
+    primary     the family's words and their columns: {"successes": "electrified", "trials": "n"}
+    auxiliary   columns that say something about the rate; text columns are categories
+    prior       λ0 as family.prior(…), or "fitted" to the primary data alone, or "weak": as fitted,
+                but worth a tenth of it
+    mapping     a mapping to use instead of the ensemble's
+    objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
+    reference   p_0 of an objective that compares: "prior" or "regression"
+    balance     so many classes of the empirical rate count the same in learning; 0: rows do
+    ensemble    which members learn, and how they are combined: an ldf.Ensemble
+    preprocess  "power", "standard" or "none" for all members; None: as the ensemble has it
+    weights     a column: how much a row counts in learning
+    design_effect  a survey's, a number or a column: counts are divided by it
+    per_capita  {auxiliary column: column of the population it is divided by}
+    id          a column that names the units
+    group       a column: rows of a group are held out together when the model checks itself
+    place       two columns, projected coordinates: for folds with a buffer around them
+    sensitive   auxiliary columns that results show as "feature #j"
+    seed        of all that is random
+    """
+
+    def __init__(
+        self,
+        family: str | Family,
+        primary: dict[str, Any],
+        auxiliary: list[str],
+        *,
+        prior: Statistic | str = "weak",
+        mapping: Mapping | None = None,
+        objective: str | Objective = "maximum-likelihood",
+        reference: str = "prior",
+        balance: int = 0,
+        ensemble: Ensemble | None = None,
+        preprocess: str | None = None,
+        weights: str | None = None,
+        design_effect: str | float | None = None,
+        per_capita: dict[str, str] | None = None,
+        id: str | None = None,
+        group: str | None = None,
+        place: tuple[str, str] | None = None,
+        sensitive: tuple[str, ...] | list[str] = (),
+        seed: int = 0,
+    ) -> None:
+        self.family = family
+        self.primary = primary
+        self.auxiliary = auxiliary
+        self.prior = prior
+        self.mapping = mapping
+        self.objective = objective
+        self.reference = reference
+        self.balance = balance
+        self.ensemble = ensemble
+        self.preprocess = preprocess
+        self.weights = weights
+        self.design_effect = design_effect
+        self.per_capita = per_capita
+        self.id = id
+        self.group = group
+        self.place = place
+        self.sensitive = sensitive
+        self.seed = seed
+
+    # --- learning ---
+
+    def fit(
+        self, frame: Any, *, checkpoint: Any = None, progress: Callable[..., None] | None = None
+    ) -> Fusion:
+        """Learn from the rows that have primary data."""
+        data = read(frame, self.family_of(), self.columns())
+        spec = self.spec(data.family)
+        self._learn(spec, data, checkpoint, progress)
+        if spec.objective is not maximum_likelihood:
+            told = (
+                "an objective that is not a proper score may lean away from the truth: check the "
+                "calibration of this model (ldf.cross_validate) before you rely on its intervals"
+            )
+            warnings.warn(told, CalibrationWarning, stacklevel=2)
+        return self
+
+    def _learn(self, spec: Spec, data: Data, checkpoint: Any, progress: Any) -> None:
+        from ldf.checkpoint import Checkpoint
+
+        table = table_of(data)
+        saved = Checkpoint.open(checkpoint, spec, table, self.seed) if checkpoint else None
+        resume = saved.state() if saved else None
+
+        def watch(state: Any) -> None:
+            if saved:
+                saved.write(state)
+            if progress:
+                progress(state)
+
+        told = watch if saved or progress else None
+        (self.learned_,) = learn(spec, table, self.seed, resume=resume, watch=told)
+        if saved:
+            saved.remove()
+        self.family_, self.schema_ = data.family, data.schema
+        self.notes_ = tuple(self._anonymous(note) for note in data.notes)
+        self.status_ = self.learned_.status
+        self.parts_ = _parts_by_row(data, self.learned_.part)
+
+    def family_of(self) -> Family:
+        return named_family(self.family)
+
+    def columns(self) -> Columns:
+        """What the user said of the columns."""
+        return Columns(
+            primary=dict(self.primary),
+            auxiliary=tuple(self.auxiliary),
+            per_capita=dict(self.per_capita or {}),
+            weight=self.weights,
+            id=self.id,
+            group=self.group,
+            design_effect=self.design_effect,
+            place=self.place,
+        )
+
+    def spec(self, family: Family) -> Spec:
+        """What is to be learned and how."""
+        for name in self.sensitive:
+            check.one_of("sensitive", name, tuple(self.auxiliary))
+        ensemble = self.ensemble or Ensemble()
+        if self.mapping is not None:
+            if self.ensemble is not None:
+                remedy = "give the ensemble members of this mapping, or leave one of both out"
+                raise check.DataError("mapping", None, None, "is given beside an ensemble", remedy)
+            ensemble = replace(ensemble, members=(Member(self.mapping),))
+        objective = self.objective
+        if isinstance(objective, str):
+            check.one_of("objective", objective, tuple(OBJECTIVES))
+            objective = OBJECTIVES[objective]
+        ensemble = ensemble.prepared(self.preprocess)
+        return Spec(family, ensemble, self.prior, objective, self.reference, self.balance)
+
+    # --- answers ---
+
+    def posterior(self, frame: Any, given: str = "both", component: Any = None) -> Posterior:
+        """θ of each row given all that it has: auxiliary data, and primary data where present.
+
+        A row that the model has learned from is answered for by fits that have not seen it."""
+        check.one_of("given", given, GIVEN)
+        data, units, part = self._read(frame)
+        learned = self._fitted()
+        natural, pseudo, share = self._natural(data, part, given)
+        result = Posterior(
+            learned.posterior(natural, share), units, given, pseudo, (part >= 0) & data.seen
+        )
+        return result if component is None else result.component(component)
+
+    def predictive(self, frame: Any, given: str = "auxiliary", **design: Any) -> Predictive:
+        """The distribution of each row's primary data; of other data if their trials, exposure, …
+        are given. With "both" it is of further data, after those in the frame."""
+        check.one_of("given", given, GIVEN)
+        data, units, part = self._read(frame)
+        natural, _, share = self._natural(data, part, given)
+        for word in design:
+            check.one_of("design", word, data.family.design)
+        words = design or self._design(data)
+        own = not design and given == "auxiliary"
+        distribution = self._fitted().predictive(natural, words, share)
+        observed = _outcome(data) if own and data.seen.any() else None
+        return Predictive(distribution, units, given, observed, data.seen)
+
+    def pseudo_observations(self, frame: Any) -> Any:
+        """What auxiliary data are worth: a frame, one row a unit and source."""
+        data, units, part = self._read(frame)
+        statistic = self._mean_statistic(self._fitted().pseudo_observations(data.x, part))
+        table: dict[str, Any] = {"unit": units.label, "source": ["auxiliary"] * len(units)}
+        table |= _coordinates(statistic, units.components)
+        table["out_of_fold"] = (part >= 0) & data.seen
+        return units.frame(table)
+
+    def log_scores(self, frame: Any) -> np.ndarray:
+        """The log-predictive of each row's primary data given its auxiliary data; NaN where nothing
+        was seen (no primary data, or no trials)."""
+        data, _, part = self._read(frame)
+        natural, _, share = self._natural(data, part, "auxiliary")
+        scores = np.full(len(data), np.nan)
+        saw = np.isfinite(empirical_rate(data.family, data.y, data.seen))
+        if saw.any():
+            y = {name: values[saw] for name, values in data.y.items()}
+            scores[saw] = self._fitted().log_score(natural[:, saw], y, share[:, saw])
+        return scores
+
+    def score(self, frame: Any) -> float:
+        """The mean log-predictive of the rows that have primary data: larger is better."""
+        scores = self.log_scores(frame)
+        if np.isnan(scores).all():
+            problem, remedy = "has no primary data in any row", "give rows that can be scored"
+            raise check.DataError("frame", None, None, problem, remedy)
+        return float(np.nanmean(scores))
+
+    def save(self, path: Any) -> None:
+        """Write the model: JSON and arrays, no code."""
+        from ldf import store
+
+        store.save(self, path)
+
+    # --- inside ---
+
+    def _fitted(self) -> Learned:
+        if not hasattr(self, "learned_"):
+            raise check.DataError("model", None, None, "is not fitted", "call .fit(frame) first")
+        return self.learned_
+
+    def _read(self, frame: Any) -> tuple[Data, Units, np.ndarray]:
+        self._fitted()
+        data = read(frame, self.family_of(), self.columns(), self.schema_)
+        return data, self.units(frame, data), _find_parts(data, self.parts_)
+
+    def units(self, frame: Any, data: Data) -> Units:
+        return Units(frame, data.label, self._component_names(data.family))
+
+    def shown_name(self, column: str) -> str:
+        """An auxiliary column as results show it: sensitive ones by their number, from 1 on."""
+        if column not in self.sensitive:
+            return column
+        return f"feature #{list(self.auxiliary).index(column) + 1}"
+
+    def _anonymous(self, note: str) -> str:
+        for name in self.sensitive:
+            note = note.replace(f"'{name}'", f"'{self.shown_name(name)}'")
+        return note
+
+    def _component_names(self, family: Family) -> tuple[str, ...]:
+        many = family.components
+        if many is None:
+            return ()
+        columns = next((c for c in self.primary.values() if isinstance(c, list | tuple)), None)
+        return tuple(columns) if columns and len(columns) == many else tuple(map(str, range(many)))
+
+    def _natural(
+        self, data: Data, part: np.ndarray, given: str
+    ) -> tuple[Any, Statistic | None, np.ndarray]:
+        """λ of each member and row, T_x, and the members' shares."""
+        learned, rows = self._fitted(), len(data)
+        if learned.certain and given != "auxiliary":
+            remedy = "ask for given='auxiliary', or fit a model with dispersion"
+            raise check.DataError("given", None, given, "cannot update a known θ", remedy)
+        natural, pseudo = learned.prior().spread((len(learned.share), rows)), None
+        if given != "primary":
+            statistic = learned.pseudo_observations(data.x, part)
+            natural, pseudo = natural + statistic, self._mean_statistic(statistic)
+        share = np.repeat(learned.share[:, None], rows, 1)
+        if given != "auxiliary" and data.seen.any():
+            seen = data.seen
+            y = {name: values[seen] for name, values in data.y.items()}
+            share[:, seen] = learned.updated(natural[:, seen], y)
+            natural = natural + _placed(self.family_.statistic(**y), seen)
+        return natural, pseudo, share
+
+    def _mean_statistic(self, statistic: Any) -> Any:
+        """T_x over members, by their shares: for display, never for updating."""
+        share = self._fitted().share
+        return jax.tree.map(lambda leaf: np.tensordot(share, leaf, 1), statistic)
+
+    def _design(self, data: Data) -> dict[str, np.ndarray]:
+        for word, values in data.design.items():
+            missing = np.isnan(values.reshape(len(values), -1)).any(1)
+            name = self.primary.get(word, word)
+            check.refuse(
+                name, data.label, missing, "is missing, and without it y has no distribution",
+                f"give {word}=…, or leave the row out",
+            )  # fmt: skip
+        return data.design
+
+
+def named_family(family: str | Family) -> Family:
+    """ "binomial" is ldf.Binomial()."""
+    if isinstance(family, Family):
+        return family
+    known = {name.lower(): name for name in families.__all__}
+    word = str(family).lower().replace("-", "").replace("_", "").replace(" ", "")
+    check.one_of("family", word, tuple(known))
+    kind = getattr(families, known[word])
+    try:
+        return kind()
+    except TypeError:
+        remedy = f"make one: ldf.{known[word]}(…)"
+        raise check.DataError("family", None, family, "needs more to be known", remedy) from None
+
+
+def table_of(data: Data) -> Table:
+    return Table(data.x, data.y, data.seen, data.weight, data.group)
+
+
+def _outcome(data: Data) -> Any:
+    """What was observed. A row without primary data is asked about nothing, but some number has to
+    stand there."""
+    values = data.outcome()
+    mask = data.seen.reshape(data.seen.shape + (1,) * (values.ndim - 1))
+    return np.where(mask, values, values[int(np.argmax(data.seen))])
+
+
+def _placed(statistic: Any, seen: np.ndarray) -> Any:
+    """A statistic of the rows that have primary data, and nothing elsewhere."""
+
+    def place(leaf: Any) -> np.ndarray:
+        full = np.zeros((len(seen), *np.shape(leaf)[1:]))
+        full[seen] = leaf
+        return full
+
+    return jax.tree.map(place, statistic.spread((int(seen.sum()),)))
+
+
+def _coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """t, n and the rate, and the coordinates by their names."""
+    t, n = np.asarray(statistic.t), np.asarray(statistic.n)
+    table: dict[str, np.ndarray] = {}
+    if n.ndim > 1:  # a precision matrix
+        return {"n": np.trace(n, axis1=-2, axis2=-1)}
+    if t.ndim == 1:
+        table |= {"t": t, "n": n, "rate": t / n}
+    else:
+        table["n"] = n
+        names = components if t.shape[1] == len(components) else tuple(map(str, range(t.shape[1])))
+        for i, name in enumerate(names):
+            table |= {f"t of {name}": t[:, i], f"rate of {name}": t[:, i] / n}
+    return table
+
+
+# --- which rows were learned from ---------------------------------------------------------------
+
+
+def _fingerprints(data: Data) -> list[bytes]:
+    """Of each row with primary data: what it holds, not what it is called."""
+    y = [np.asarray(values, float).reshape(len(data), -1) for values in data.y.values()]
+    whole = np.ascontiguousarray(np.concatenate([data.x, *y], 1)) + 0.0  # −0 is 0
+    whole[np.isnan(whole)] = np.nan  # there are many NaN, too
+    return [
+        blake2b(row.tobytes(), digest_size=8).digest() if seen else b""
+        for row, seen in zip(whole, data.seen, strict=True)
+    ]
+
+
+def _parts_by_row(data: Data, part: np.ndarray) -> dict[bytes, list[int]]:
+    found: dict[bytes, list[int]] = defaultdict(list)
+    for mark, number in zip(_fingerprints(data), part.tolist(), strict=True):
+        if number >= 0:
+            found[mark].append(number)
+    return dict(found)
+
+
+def _find_parts(data: Data, parts: dict[bytes, list[int]]) -> np.ndarray:
+    """Where each row was held out in learning; −1 if it was not there. Rows that hold the same are
+    told apart by their order."""
+    taken: dict[bytes, int] = defaultdict(int)
+    found = np.full(len(data), -1)
+    for i, mark in enumerate(_fingerprints(data)):
+        known = parts.get(mark, []) if mark else []
+        if known:
+            found[i] = known[taken[mark] % len(known)]
+            taken[mark] += 1
+    return found

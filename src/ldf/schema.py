@@ -1,0 +1,140 @@
+"""How auxiliary columns become numbers: learned from the frame of a fit, stored with the model.
+
+A number stays a column of its own. Text becomes a column of zeros and ones for each level, or one
+column if there are two levels. Where cells are missing, another column of zeros and ones says so; a
+missing number stays NaN. A column that is the same in every row is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ldf.check import DataError
+from ldf.frame import Frame, listed
+
+MANY = 50  # levels, from which on a text that nearly every row has for itself is an id
+TOO_MANY = 1000
+
+
+class Auxiliary(NamedTuple):
+    """How one auxiliary column is encoded, as learned from the frame of the fit."""
+
+    name: str
+    kind: str  # "number", "category", or "constant": then all it can say is that it is missing
+    levels: tuple[str, ...] = ()
+    missing: bool = False  # whether cells were
+    per: str | None = None  # the population it is divided by
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns it becomes. Two levels need only one: it says which."""
+        names = [f"{self.name}={level}" for level in self.coded]
+        if self.kind == "number":
+            names = [self.name if self.per is None else f"{self.name} per {self.per}"]
+        return (*names, *([f"{self.name} is missing"] if self.missing else []))
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        return self.levels[1:] if len(self.levels) == 2 and not self.missing else self.levels
+
+
+class Schema(NamedTuple):
+    """How auxiliary columns are encoded; stored with the model."""
+
+    columns: tuple[Auxiliary, ...]
+
+    @classmethod
+    def learn(cls, table: Frame, auxiliary: tuple[str, ...], per_capita: dict[str, str]) -> Schema:
+        schema = cls(tuple(_learn(table, name, per_capita.get(name)) for name in auxiliary))
+        if not schema.names:
+            found = "is the same in every row" if auxiliary else "is not given"
+            remedy = "give auxiliary columns that differ between rows"
+            raise DataError(listed(auxiliary)[1:-1] or "auxiliary", None, None, found, remedy)
+        for name in schema.names:
+            if schema.names.count(name) > 1:
+                problem = "would be there twice once encoded"
+                raise DataError(name, None, None, problem, "rename a column")
+        return schema
+
+    def encode(self, table: Frame) -> np.ndarray:
+        """M × P, NaN where a number is missing."""
+        blocks = [_encode(table, column) for column in self.columns]
+        return np.concatenate([np.empty((len(table), 0)), *blocks], axis=1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for column in self.columns for name in column.names)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The auxiliary column that each encoded one is from."""
+        return tuple(column.name for column in self.columns for _ in column.names)
+
+    def described(self, table: Frame) -> tuple[list[str], list[str]]:
+        """What was done to auxiliary columns: as a matter of course, and what one should know."""
+        plain, told, lacking = [], [], []
+        for column in self.columns:
+            name = f"Column '{column.name}'"
+            if column.kind == "category":
+                plain.append(f"{name} has {len(column.levels)} levels, coded as 0 and 1.")
+            if column.kind == "number" and column.per is not None:
+                plain.append(f"{name} is divided by '{column.per}'.")
+            if column.kind == "constant":
+                rest = "; only whether it is missing is used" if column.missing else ""
+                told.append(f"{name} is the same in every row and is left out{rest}.")
+            elif column.missing and (number := int(table.missing(column.name).sum())):
+                lacking.append(f"{number:,} in '{column.name}'")
+        if lacking:
+            told.append(
+                f"Cells are missing: {', '.join(lacking)}. A column of 0 and 1 says where, and a "
+                "missing number takes the mean of the training rows."
+            )
+        return plain, told
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [c._asdict() | {"levels": list(c.levels)} for c in self.columns]
+
+    @classmethod
+    def from_json(cls, saved: list[dict[str, Any]]) -> Schema:
+        each: list[dict[str, Any]] = [c | {"levels": tuple(c["levels"])} for c in saved]
+        return cls(tuple(Auxiliary(**column) for column in each))
+
+
+def _learn(table: Frame, name: str, per: str | None) -> Auxiliary:
+    values = table.divided(name, per) if per is not None else table.values(name)
+    missing = table.missing(name)
+    if missing.all():
+        raise DataError(name, None, None, "is missing in every row", "leave the column out")
+    here, lacks = values[~missing], bool(missing.any())
+    distinct = sorted(set(here.tolist()))
+    if len(distinct) == 1:
+        return Auxiliary(name, "constant", (), lacks, per)
+    if values.dtype != object:
+        return Auxiliary(name, "number", (), lacks, per)
+    if len(distinct) > TOO_MANY or (len(distinct) > MANY and len(distinct) > len(here) / 2):
+        problem = f"has {len(distinct):,} different texts in {len(here):,} rows"
+        remedy = "is it an id? leave it out of the auxiliary data, or turn it into numbers"
+        raise DataError(name, None, None, problem, remedy)
+    return Auxiliary(name, "category", tuple(distinct), lacks)
+
+
+def _encode(table: Frame, column: Auxiliary) -> np.ndarray:
+    if not column.names:
+        return np.empty((len(table), 0))
+    missing = table.missing(column.name)
+    if not column.missing:
+        problem = "is missing, and never was when the model was fitted"
+        remedy = "fill it in, or fit the model to rows where it is missing"
+        table.refuse(column.name, None, missing, problem, remedy)
+    own = []
+    if column.kind == "number":
+        own = [table.divided(column.name, column.per)]
+    if column.kind == "category":
+        texts = table.texts(column.name)
+        new = [text is not None and text not in column.levels for text in texts]
+        known = f"the model was fitted to {listed(column.levels)}"
+        table.refuse(column.name, texts, new, "is a new level", known)
+        own = [texts == level for level in column.coded]
+    return np.stack([*own, *([missing] if column.missing else [])], -1).astype(float)

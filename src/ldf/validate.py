@@ -1,0 +1,210 @@
+"""Cross-validation: what a model says of units it has not seen, beside what others say.
+
+All that is learned (encoding aside: preprocessing, priors, references, members' shares) is learned
+from each fold's training rows alone, and all folds of a model are one program. Every unit has one
+row a model, predicted by the fold that held it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ldf import assess, check, folds, frame
+from ldf.baselines import baselines as regressions
+from ldf.data import Data, read
+from ldf.folds import Split
+from ldf.learn import Learned, Spec, Table, empirical_rate, learn
+from ldf.results import Units
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one model says of units it has not seen."""
+
+    learned: Learned  # any of the folds': what they have in common
+    natural: Any  # members × units
+    share: np.ndarray  # members × units
+    log_score: np.ndarray  # NaN where there is nothing to score
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """One out-of-fold row a unit and model."""
+
+    units: Units
+    data: Data
+    split: Split
+    counted: np.ndarray  # units that were held out and saw something
+    answers: dict[str, Answer]
+
+    def __repr__(self) -> str:
+        return "\n".join(str(row) for row in self._rows())
+
+    def to_frame(self) -> Any:
+        """One row a unit and model: fold, log score, mean and sd of the predictive."""
+        parts = []
+        for name, answer in self.answers.items():
+            law = self.predictive(name)
+            mean, sd = (np.asarray(values, float) for values in (law.mean(), law.sd()))
+            part = {
+                "unit": self.units.label[self.counted],
+                "model": np.full(int(self.counted.sum()), name),
+                "fold": self.split.fold[self.counted],
+                "log_score": answer.log_score[self.counted],
+            }
+            names = self.units.components or ("",)
+            for i, component in enumerate(names):
+                of = f" of {component}" if component else ""
+                part[f"mean{of}"] = mean if mean.ndim == 1 else mean[:, i]
+                part[f"sd{of}"] = sd if sd.ndim == 1 else sd[:, i]
+            parts.append(part)
+        return self.units.frame({k: np.concatenate([p[k] for p in parts]) for k in parts[0]})
+
+    def table(self) -> Any:
+        """One row a model: its mean log score a unit, how far behind the first it is, and whether
+        its 90 % sets hold what they should."""
+        rows = self._rows()
+        return self.units.frame({key: [row[key] for row in rows] for key in rows[0]})
+
+    def _rows(self) -> list[dict[str, Any]]:
+        first = next(iter(self.answers))
+        rows = []
+        for name, answer in self.answers.items():
+            behind = self._difference(name, first)
+            cover = self.coverage(name, (0.9,))[0]
+            rows.append(
+                {
+                    "model": name,
+                    "log_score": float(answer.log_score[self.counted].mean()),
+                    f"minus_{first}": behind.mean,
+                    "standard_error": behind.standard_error,
+                    "coverage_90": cover["observed"],
+                    "expected_90": cover["expected"],
+                    "units": int(self.counted.sum()),
+                }
+            )
+        return rows
+
+    def compare(self, one: str, other: str) -> dict[str, Any]:
+        """By how much `one` predicts better than `other`: mean difference of the log scores a unit,
+        its standard error (by groups, if the folds kept groups together), share of units better."""
+        return self._difference(one, other).rows()[0]
+
+    def _difference(self, one: str, other: str) -> assess.ScoreDifference:
+        for name in (one, other):
+            check.one_of("model", name, tuple(self.answers))
+        p, q = (self.answers[name].log_score for name in (one, other))
+        return assess.score_difference(p, q, self.data.group, self.counted)
+
+    def coverage(self, model: str, masses: Any = assess.MASSES) -> list[dict[str, Any]]:
+        """Observed and actual mass of the predictive's sets, with the standard error."""
+        law, y = self.predictive(model), self._outcome()
+        return assess.coverage(law, y, masses).rows()
+
+    def pit(self, model: str, seed: int = 0) -> np.ndarray:
+        """The randomised probability integral transform: uniform if the model is right."""
+        return assess.pit(self.predictive(model), self._outcome(), seed)
+
+    def check(
+        self, model: str, quantity: Any = assess.QUANTITIES, draws: int = 1000, seed: int = 0
+    ) -> list[dict[str, Any]]:
+        """Predictive checks: test quantities of the data beside those of draws."""
+        law = self.predictive(model)
+        return assess.predictive_check(law, self._outcome(), quantity, draws, seed).rows()
+
+    def predictive(self, model: str) -> Any:
+        """p(y | x) of the counted units, by the fold that held each out."""
+        check.one_of("model", model, tuple(self.answers))
+        answer = self.answers[model]
+        design = {name: values[self.counted] for name, values in self.data.design.items()}
+        natural, share = answer.natural[:, self.counted], answer.share[:, self.counted]
+        return answer.learned.predictive(natural, design, share)
+
+    def posterior(self, model: str) -> Any:
+        """p(θ | x) of the counted units, by the fold that held each out."""
+        check.one_of("model", model, tuple(self.answers))
+        answer = self.answers[model]
+        return answer.learned.posterior(
+            answer.natural[:, self.counted], answer.share[:, self.counted]
+        )
+
+    def _outcome(self) -> np.ndarray:
+        return self.data.outcome()[self.counted]
+
+
+def cross_validate(
+    model: Any,
+    table: Any,
+    folds: int | Split = 10,
+    baselines: str | Iterable[str] = "all",
+    *,
+    buffer: float | None = None,
+    time: str | None = None,
+) -> CrossValidation:
+    """Hold out each unit once, and see how the model and the regressions predict it.
+
+    Folds are stratified by the empirical rate; whole groups if the model has a `group`; spatial
+    blocks with a `buffer` around them if the model has a `place`; forward in time by the column
+    `time`; or a Split of your own.
+    """
+    data = read(table, model.family_of(), model.columns())
+    split = _split(model, data, table, folds, buffer, time)
+    specs: dict[str, Spec] = {"ldf": model.spec(data.family)}
+    known = regressions(data.family) if baselines else {}
+    wanted = known if baselines == "all" else list(baselines)
+    for name in wanted:
+        check.one_of("baselines", name, tuple(known))
+        specs[name] = known[name]
+    rows = Table(data.x, data.y, data.seen, data.weight, data.group)
+    answers = {name: answer(spec, rows, split, model.seed) for name, spec in specs.items()}
+    rate = empirical_rate(data.family, data.y, data.seen)
+    # A unit that saw nothing (no trials) is predicted by every model alike.
+    counted = split.held.any(0) & np.isfinite(rate)
+    return CrossValidation(model.units(table, data), data, split, counted, answers)
+
+
+def _split(
+    model: Any, data: Data, table: Any, number: int | Split, buffer: float | None, time: str | None
+) -> Split:
+    if isinstance(number, Split):
+        return number
+    if time is not None:
+        return folds.forward(frame.Frame.open(table).cells(time), number)
+    if buffer is not None:
+        if data.place is None:
+            remedy = "tell the model where units are: place=(…, …)"
+            raise check.DataError("buffer", None, buffer, "needs a place for each unit", remedy)
+        return folds.buffered(data.place, number, model.seed, buffer)
+    rate = empirical_rate(data.family, data.y, data.seen)
+    if data.group is not None:
+        return folds.grouped(data.group, number, model.seed, rate=rate)
+    return folds.stratified(rate, number, model.seed)
+
+
+def answer(spec: Spec, rows: Table, split: Split, seed: int) -> Answer:
+    """What a model says of each unit when it has not learned from it."""
+    found = learn(spec, rows, seed, split.training)
+    parts = []
+    for learned, held in zip(found, split.held, strict=True):
+        natural = learned.prior() + learned.pseudo_observations(rows.x[held])
+        parts.append((learned, np.flatnonzero(held), natural))
+    shape = (len(rows.x),)
+
+    def gathered(*leaves: np.ndarray) -> np.ndarray:
+        full = np.full((leaves[0].shape[0], *shape, *leaves[0].shape[2:]), np.nan)
+        for leaf, (_, at, _) in zip(leaves, parts, strict=True):
+            full[:, at] = leaf
+        return full
+
+    natural = jax.tree.map(gathered, *[natural for _, _, natural in parts])
+    share = gathered(*[np.repeat(of.share[:, None], len(at), 1) for of, at, _ in parts])
+    score = np.full(shape, np.nan)
+    scored = split.held.any(0) & rows.seen
+    y = {name: values[scored] for name, values in rows.y.items()}
+    score[scored] = found[0].log_score(natural[:, scored], y, share[:, scored])
+    return Answer(found[0], natural, share, score)
