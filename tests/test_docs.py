@@ -63,7 +63,10 @@ def name_of(page: Path) -> str:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if examples_of(page) and page != ADDING], ids=name_of
 )
-def test_every_example_runs_and_prints_what_is_shown(page: Path) -> None:
+def test_every_example_runs_and_prints_what_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     names: dict[str, object] = {"__name__": "__main__"}
     for block in examples_of(page):
         printed = io.StringIO()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -14,7 +12,7 @@ import scipy.stats
 from matplotlib.figure import Figure
 
 import ldf
-from ldf import demo, plot
+from ldf import plot
 
 matplotlib.use("agg")
 
@@ -168,52 +166,12 @@ def test_without_matplotlib_the_extra_is_named(
         plot.posteriors(plot.curves(known), ["a", "b", "c"])
 
 
-# --- the demonstration --------------------------------------------------------------------------
-
-
-def test_the_demonstration_writes_what_it_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "new" / "demo"
-    assert demo.main(["--out", str(folder)]) == 0
-    said = capsys.readouterr().out
-    for name, start in {
-        "posteriors.png": b"\x89PNG",
-        "posteriors.svg": b"<?xml",
-        "posteriors.csv": b"village,",
-    }.items():
-        assert str(folder / name) in said
-        assert (folder / name).read_bytes().startswith(start)
-    for village in demo.VILLAGES:
-        assert village.name in said
-
-
-def test_the_numbers_of_the_demonstration_are_the_familys(tmp_path: Path) -> None:
-    demo.write_csv(tmp_path / "out.csv", demo.rows(demo.VILLAGES, demo.fuse(demo.VILLAGES)))
-    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
-        table = list(csv.DictReader(file))
-    assert len(table) == 4 * len(demo.VILLAGES)
-    for row in table:
-        a, b = demo.PRIOR["successes"], demo.PRIOR["failures"]
-        if row["given"] in {"auxiliary", "both"}:
-            a += float(row["lights_electrified"])
-            b += float(row["lights_households"]) - float(row["lights_electrified"])
-        if row["given"] in {"primary", "both"}:
-            a += int(row["electrified"])
-            b += int(row["surveyed"]) - int(row["electrified"])
-        law = scipy.stats.beta(a, b)
-        assert float(row["mean"]) == pytest.approx(law.mean(), rel=1e-12)
-        assert float(row["sd"]) == pytest.approx(law.std(), rel=1e-12)
-        assert float(row["exceeds_half"]) == pytest.approx(law.sf(0.5), rel=1e-10)
-        lower, upper = float(row["lower"]), float(row["upper"])
-        assert law.cdf(upper) - law.cdf(lower) == pytest.approx(0.9, abs=1e-9)
-        if lower > 0 and upper < 1:
-            assert law.pdf(lower) == pytest.approx(law.pdf(upper), rel=1e-6)
-
-
-def test_the_demonstration_fails_when_it_cannot_write(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "taken").write_text("a file, not a folder")
-    assert demo.main(["--out", str(tmp_path / "taken")]) == 1
-    assert "not everything was written" in capsys.readouterr().err
+def test_maps_of_a_grid_share_one_scale_and_show_what_is_missing() -> None:
+    first, second = np.array([[0.1, np.nan], [0.4, 0.9]]), np.full((2, 2), 0.5)
+    figure = plot.grids({"survey": first, "model": second})
+    drawn = [axis for axis in figure.axes if axis.images]
+    assert [axis.get_title(loc="left") for axis in drawn] == ["survey", "model"]
+    for axis, values in zip(drawn, (first, second), strict=True):
+        picture = axis.images[0]
+        assert picture.get_clim() == (0.0, 1.0)
+        np.testing.assert_array_equal(np.asarray(picture.get_array().filled(np.nan)), values)

@@ -1,6 +1,6 @@
 """Draw docs/images/idea.svg, the picture in the README: `python docs/images/idea.py`.
 
-One village of the demonstration. Above, what each source is worth in surveyed households, which
+One village. Above, what each source is worth in surveyed households, which
 add; below, what is then known of the electrification rate.
 """
 
@@ -10,25 +10,28 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from ldf.demo import PRIOR, VILLAGES, WORDS, fuse
+import ldf
 from ldf.plot import FILL, STYLES, ceiling, curves
 
-VILLAGE = next(village for village in VILLAGES if village.name == "Old Mill")
+# Households with and without electricity: what each source is worth.
+WORTH = {"prior": (1.0, 1.5), "auxiliary": (1.5, 3.5), "primary": (3, 0)}
+WORDS = {
+    "prior": "before any data",
+    "auxiliary": "given night lights",
+    "primary": "given the survey",
+    "both": "given both",
+}
 WITH, WITHOUT = "#e0a100", "#c9ced6"  # households with and without electricity
 POINTS = 120
 
 
 def main() -> None:
-    survey = (VILLAGE.electrified, VILLAGE.surveyed - VILLAGE.electrified)
-    lights = (
-        VILLAGE.lights_electrified,
-        VILLAGE.lights_households - VILLAGE.lights_electrified,
-    )
-    prior = (PRIOR["successes"], PRIOR["failures"])
-    worth = {"prior": prior, "auxiliary": lights, "primary": survey}
-    worth["both"] = tuple(np.sum(list(worth.values()), axis=0))
-
-    known = fuse([VILLAGE])
+    worth = {**WORTH, "both": tuple(np.sum(list(WORTH.values()), axis=0))}
+    family = ldf.Binomial()
+    sources = {name: family.prior([a], [b]) for name, (a, b) in WORTH.items()}
+    added = {name: [sources["prior"], sources[name]] for name in ("auxiliary", "primary")}
+    added = {"prior": [sources["prior"]], **added, "both": list(sources.values())}
+    known = {name: family.posterior(sum(parts)) for name, parts in added.items()}
     table = curves(known, points=POINTS)
     top = 1.1 * ceiling(table)
 

@@ -50,7 +50,7 @@ class Checkpoint:
 
     path: Path
     mark: str  # of what is being learned
-    like: Callable[[], State]  # the shapes of its state
+    like: Callable[[int], State]  # the shapes of its state, for so many fits
     due: float = -math.inf  # when it is to be written next
 
     @classmethod
@@ -78,10 +78,12 @@ class Checkpoint:
         if mark != self.mark:
             problem = "is the checkpoint of another run: of other data, settings, seed or versions"
             raise FileError(self.path, problem, "name another file, or go on as that run began")
-        like = self.like()
-        leaves = [arrays.get(str(i)) for i in range(len(arrays))]
-        wanted = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(like)]
-        if [leaf is not None and (leaf.shape, leaf.dtype) for leaf in leaves] != wanted:
+        leaves = [arrays[str(i)] for i in range(len(arrays))]
+        like = self.like(len(leaves[0]))
+        found, wanted = (
+            [(a.shape, a.dtype) for a in tree] for tree in (leaves, jax.tree.leaves(like))
+        )
+        if found != wanted:
             raise self._damaged()
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
@@ -112,11 +114,9 @@ class Checkpoint:
         return self.path.with_name(self.path.name + ".part")
 
 
-def _shapes(spec: Spec, inputs: int) -> State:
-    ensemble = spec.ensemble
-    model = Model(spec.family, ensemble.mapping)
-    width = np.zeros(len(ensemble.members) * ensemble.parts * ensemble.restarts, np.float32)
-    return jax.eval_shape(lambda: start(model, jax.random.key(0), inputs, width))
+def _shapes(spec: Spec, inputs: int, fits: int) -> State:
+    model, width = Model(spec.family, spec.ensemble.mapping), np.zeros(fits, np.float32)
+    return jax.eval_shape(lambda: start(model, np.asarray(0), inputs, width))
 
 
 # --- files --------------------------------------------------------------------------------------

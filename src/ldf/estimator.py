@@ -16,13 +16,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, get_type_hints
 
 import jax
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ldf import check, families
+from ldf import check, families, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
@@ -175,6 +175,9 @@ class Fusion(BaseEstimator):
                 raise check.DataError("mapping", None, None, "is given beside an ensemble", remedy)
             ensemble = replace(ensemble, members=(Member(self.mapping),))
         objective = self.objective
+        if objective == store.CUSTOM:
+            remedy = "set model.objective to it before you fit"
+            raise check.DataError("objective", None, None, "is a function no file holds", remedy)
         if isinstance(objective, str):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
@@ -205,7 +208,8 @@ class Fusion(BaseEstimator):
         for word in design:
             check.one_of("design", word, data.family.design)
         words = design or self._design(data)
-        own = not design and given == "auxiliary"
+        # Effective counts are no whole numbers, and what is predicted is.
+        own = not design and given == "auxiliary" and not getattr(data.family, "effective", False)
         distribution = self._fitted().predictive(natural, words, share)
         observed = _outcome(data) if own and data.seen.any() else None
         return Predictive(distribution, units, given, observed, data.seen)
@@ -240,10 +244,16 @@ class Fusion(BaseEstimator):
         return float(np.nanmean(scores))
 
     def save(self, path: Any) -> None:
-        """Write the model: JSON and arrays, no code."""
-        from ldf import store
-
-        store.save(self, path)
+        """Write the model: JSON and arrays, no code. One file; or a folder, if there is one at the
+        path or it ends with a slash. An objective that is a function is not kept."""
+        learned, arguments = self._fitted(), self.get_params(deep=False)
+        if not isinstance(self.objective, str):
+            own = (name for name, known in OBJECTIVES.items() if known is self.objective)
+            arguments["objective"] = next(own, store.CUSTOM)
+        saved = store.Saved(
+            arguments, self.family_, learned, self.schema_, self.notes_, self.parts_
+        )
+        store.save(path, "Fusion", saved, _argument_types())
 
     # --- inside ---
 
@@ -306,12 +316,27 @@ class Fusion(BaseEstimator):
     def _design(self, data: Data) -> dict[str, np.ndarray]:
         for word, values in data.design.items():
             missing = np.isnan(values.reshape(len(values), -1)).any(1)
-            name = self.primary.get(word, word)
-            check.refuse(
-                name, data.label, missing, "is missing, and without it y has no distribution",
-                f"give {word}=…, or leave the row out",
-            )  # fmt: skip
+            if missing.any():
+                row = data.label[int(np.argmax(missing))]
+                problem = "is missing, and without it y has no distribution"
+                remedy = f"give {word}=…, or leave the row out"
+                raise check.DataError(self.primary.get(word, word), row, None, problem, remedy)
         return data.design
+
+
+def load(path: Any) -> Fusion:
+    """A model that was saved, ready to answer. Nothing in the file is run."""
+    saved = store.load(path, "Fusion", _argument_types())
+    model = Fusion(**saved.arguments)
+    model.learned_, model.family_, model.parts_ = saved.learned, saved.family, saved.parts
+    model.schema_, model.notes_ = saved.schema, saved.notes
+    model.status_ = saved.learned.status
+    return model
+
+
+def _argument_types() -> dict[str, Any]:
+    hints = get_type_hints(Fusion.__init__)
+    return {name: hint for name, hint in hints.items() if name != "return"}
 
 
 def named_family(family: str | Family) -> Family:
@@ -373,7 +398,7 @@ def _coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.nd
 
 def _fingerprints(data: Data) -> list[bytes]:
     """Of each row with primary data: what it holds, not what it is called."""
-    y = [np.asarray(values, float).reshape(len(data), -1) for values in data.y.values()]
+    y = [np.column_stack([values]).astype(float) for values in data.y.values()]
     whole = np.ascontiguousarray(np.concatenate([data.x, *y], 1)) + 0.0  # −0 is 0
     whole[np.isnan(whole)] = np.nan  # there are many NaN, too
     return [

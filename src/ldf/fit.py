@@ -113,10 +113,10 @@ class Fitted(NamedTuple):
 
 
 @eqx.filter_jit
-def start(model: Model, key: jax.Array, inputs: int, width: Array) -> State:
+def start(model: Model, seed: Array, inputs: int, width: Array) -> State:
     """Random weights for each fit, nothing learned."""
     fits = len(width)
-    keys = jax.random.split(key, fits)
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0), fits)
     init = partial(model.mapping.init, inputs=inputs, outputs=model.outputs)
     weights = jax.vmap(lambda k, wide: init(k, width=wide))(keys, width)
     moments = jax.vmap(optax.scale_by_adam().init)(weights)
@@ -137,30 +137,30 @@ def fit(
     watch: Callable[[State], None] | None = None,
 ) -> Fitted:
     """Learn φ of all fits at once (Algorithm 1, line 1). The ground has a leading axis of fits."""
-    key = jax.random.key(seed)
+    # Sorting rows and fits is done on the host: there it compiles nothing.
+    rows, ground, settings = jax.tree.map(np.asarray, (rows, ground, settings))
     fits, inputs = rows.training.shape[0], rows.x.shape[-1]
-    state = resume or start(model, jax.random.fold_in(key, 0), inputs, settings.width)
+    state = resume or start(model, np.asarray(seed), inputs, settings.width)
+    whole: State = jax.tree.map(np.array, state)
     watching = _watching(rows.watched)
     rows = _padded(rows, schedule.batch)
-    dropping = bool((np.asarray(settings.dropout) > 0).any())
+    dropping = bool((settings.dropout > 0).any())
     lanes = _lanes(fits, schedule.lanes)
     run: Any = partial(_chunk, model, objective, schedule, dropping)
-    whole: State = jax.tree.map(np.array, state)
     compiling, writing = Lock(), Lock()
 
     def lane(number: int) -> None:
         mine, real = lanes[number]
-        shared = (_share(rows, mine), watching[mine])
-        own = (*jax.tree.map(lambda leaf: leaf[mine], (ground, settings)), jnp.asarray(mine))
-        part: State = jax.tree.map(lambda leaf: leaf[mine], state)
-        part = part._replace(stopped=part.stopped | (jnp.arange(len(mine)) >= real))
+        shared = jax.device_put((_share(rows, mine), watching[mine]))
+        own = jax.device_put((*_some((ground, settings), mine), mine))
+        part: State = _some(whole, mine)
+        part = part._replace(stopped=part.stopped | (np.arange(len(mine)) >= real))
         first = compiling  # the lane that comes first compiles for all; the others wait
-        while not bool(part.stopped.all()):
-            at = jnp.asarray(_seated(np.asarray(part.stopped), schedule.places))
-            done = int(part.epoch[:real].sum())
-            shuffle = jax.random.fold_in(jax.random.fold_in(key, 1 + number), done)
+        while not np.asarray(part.stopped).all():
+            at = _seated(np.asarray(part.stopped), schedule.places)
+            done = int(np.asarray(part.epoch)[:real].sum())
             with first:
-                part = run(*shared, *own, shuffle, part, at)
+                part = run(*shared, *own, np.array([seed, number, done]), part, at)
             first = nullcontext()
             with writing:
                 pairs = zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True)
@@ -189,14 +189,16 @@ def _lanes(fits: int, lanes: int) -> list[tuple[np.ndarray, int]]:
     return [(np.pad(mine, (0, most - len(mine)), mode="edge"), len(mine)) for mine in dealt]
 
 
+def _some(tree: Any, fits: np.ndarray) -> Any:
+    return jax.tree.map(lambda leaf: leaf[fits], tree)
+
+
 def _share(rows: Rows, mine: np.ndarray) -> Rows:
-    reference = jnp.broadcast_to(rows.reference, rows.training.shape)[mine]
-    return rows._replace(
-        view=rows.view[mine],
-        training=rows.training[mine],
-        watched=rows.watched[mine],
-        reference=reference,
+    reference = np.broadcast_to(rows.reference, rows.training.shape)
+    view, training, watched, reference = _some(
+        (rows.view, rows.training, rows.watched, reference), mine
     )
+    return rows._replace(view=view, training=training, watched=watched, reference=reference)
 
 
 def _seated(stopped: np.ndarray, places: int) -> np.ndarray:
@@ -206,31 +208,29 @@ def _seated(stopped: np.ndarray, places: int) -> np.ndarray:
     return order[: min(places, len(order))]
 
 
-def _watching(watched: Array) -> Array:
+def _watching(watched: np.ndarray) -> np.ndarray:
     """The rows each fit watches, as many for all: only these are looked at after an epoch."""
-    host = np.asarray(watched) > 0
-    most = int(host.sum(1).max(initial=1))
-    return jnp.asarray(np.argsort(~host, axis=1, kind="stable")[:, :most])
+    most = int((watched > 0).sum(1).max(initial=1))
+    return np.argsort(watched <= 0, axis=1, kind="stable")[:, :most]
 
 
-@partial(jax.jit, static_argnums=1)
 def _padded(rows: Rows, batch: int) -> Rows:
     """Rows that count nowhere, so that every batch is full."""
     more = -rows.x.shape[1] % batch
     if more == 0:
         return rows
 
-    def pad(value: Array, axis: int) -> Array:
+    def pad(value: Array, axis: int) -> np.ndarray:
         widths = [(0, 0)] * value.ndim
         widths[axis] = (0, more)
-        return jnp.pad(value, widths)
+        return np.pad(value, widths)
 
     # Repeats of the first row rather than zeros: a row of zeros may be no valid primary data.
-    first = {name: jnp.repeat(value[:1], more, axis=0) for name, value in rows.y.items()}
+    first = {name: np.repeat(value[:1], more, axis=0) for name, value in rows.y.items()}
     return Rows(
         pad(rows.x, 1),
         rows.view,
-        {name: jnp.concatenate([value, first[name]]) for name, value in rows.y.items()},
+        {name: np.concatenate([value, first[name]]) for name, value in rows.y.items()},
         pad(rows.training, 1),
         pad(rows.watched, 1),
         pad(rows.reference, -1),
@@ -248,11 +248,14 @@ def _chunk(
     ground: Ground,
     settings: Settings,
     names: Array,
-    key: jax.Array,
+    draw: Array,
     everyone: State,
     at: Array,
 ) -> State:
-    """Some epochs of the fits that are in the program."""
+    """Some epochs of the fits that are in the program. Rows are shuffled by `draw`: the seed, the
+    lane and how far it is."""
+    seed, lane, done = draw
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 1 + lane), done)
     size = rows.x.shape[1]
     batches = size // schedule.batch
     everyones = (everyone, settings, ground)

@@ -247,13 +247,13 @@ def _compact(cells: list[Any]) -> np.ndarray:
         return _objects(cells)
 
 
-def like(frame: Any, columns: Mapping[str, Any]) -> Any:
-    """A frame of the kind that went in, with the index of a pandas one that has as many rows."""
+def like(frame: Any, columns: Mapping[str, Any], *, by_unit: bool = True) -> Any:
+    """A frame of the kind that went in. With its rows, `by_unit`, it keeps the index of pandas."""
     if isinstance(frame, Mapping):
         return dict(columns)
     given: Any = nw.from_native(frame, eager_only=True)
     made = nw.from_dict(dict(columns), backend=given.implementation).to_native()
-    index = nw.maybe_get_index(given)
+    index = nw.maybe_get_index(given) if by_unit else None
     if index is not None and len(made) == len(index):
         made.index = index
     return made

@@ -7,6 +7,9 @@ so that each row has a fit that has not seen it. From those come, with nothing t
 - the score of a member on rows it has not learned from, by which members are weighed;
 - a member's pseudo-observations for any other row: the mean over its fits.
 
+What all units have in common (the prior, the ground that outputs are counted from) is learned from
+all training rows, a row's own among them, and so are the parts, which are stratified by rate.
+
 Members answer as a mixture. Its weights are equal, or stacked: those under which the mixture best
 explains the training rows out of fold; or all weight goes to the best member, which is how a random
 search is decided. Several training sets (the folds of a cross-validation) are learned at once.
@@ -38,7 +41,7 @@ from ldf.model import Ground, Model
 from ldf.objective import Objective, balanced_weights, maximum_likelihood
 from ldf.preprocess import Preprocess
 from ldf.solve import solve
-from ldf.statistic import Statistic
+from ldf.statistic import Arrivals, Statistic
 
 WEAK = 0.1  # of the fitted prior's observations
 PENALTY = 1e-3  # of regressions
@@ -105,12 +108,14 @@ def learn(
     sets = [_jobs(spec, table, rows, seed) for rows in every]
     jobs = [job for some in sets for job in some]
     if isinstance(spec.ensemble.mapping, Linear):
-        done = [_regressed(job, table, spec.ensemble.parts) for job in jobs]
-        status = f"{len(done)} regressions, each to the last digit."
+        solved = [_regressed(job, table, spec.ensemble.parts) for job in jobs]
+        done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
+        status = f"{len(done)} regressions, solved"
+        status += f", of which {short} did not converge: give a penalty." if short else "."
     else:
         done, status = _networks(jobs, spec, table, seed, resume, watch)
     if parts < asked:
-        status += f" There are too few units for {asked} parts: each was trained without {parts}."
+        status += f" There are too few units for {asked} parts, so there were {parts}."
     many = len(spec.ensemble.members)
     return [
         _combined(spec.ensemble, table, done[i * many : (i + 1) * many], some[0], status)
@@ -174,7 +179,7 @@ def _possible_parts(ensemble: Ensemble, table: Table, every: np.ndarray) -> int:
     least = 2 if parts == 1 or linear else 3
     if number < least:
         what = "units" if table.group is None else "groups"
-        problem = f"are of {number} {what}, too few to learn from"
+        problem = f"has {number} {what}, too few to learn from"
         remedy = f"give primary data of {least} or more"
         raise check.DataError("primary", None, None, problem, remedy)
     return min(parts, number)
@@ -212,7 +217,8 @@ def _reference(
     y = _somewhere(table.y, table.seen)
     if spec.reference == "prior":
         return np.asarray(spec.family.log_predictive(ground.prior, **y))
-    model = Model(spec.family, Linear(constant_count=True))
+    shape = spec.family.natural is Arrivals  # Appendix D
+    model = Model(spec.family, Linear(constant_count=True, shape=shape))
     flat = ground_of(model, "fitted", table, rows)
     flat = flat._replace(prior=flat.prior.zero())
     weights = solve(model, flat, z, y, np.where(rows, table.weight, 0.0), PENALTY).weights
@@ -316,19 +322,24 @@ def _refuse_failure(failed: np.ndarray, best: np.ndarray) -> None:
         raise check.DataError("mapping", None, None, problem, remedy)
 
 
-def _regressed(job: Job, table: Table, parts: int) -> Trained:
-    """A linear mapping to the last digit: on all training rows, and without each part."""
+def _regressed(job: Job, table: Table, parts: int) -> tuple[Trained, bool]:
+    """A linear mapping to the last digit: on all training rows, and without each part. And whether
+    all of these converged."""
     y = _somewhere(table.y, table.seen)
+    converged = []
 
     def best(weight: np.ndarray) -> Any:
-        return solve(job.model, job.ground, job.z, y, weight, job.member.penalty).weights
+        found = solve(job.model, job.ground, job.z, y, weight, job.member.penalty)
+        converged.append(found.converged)
+        return found.weights
 
     whole = best(job.weight)
     numbers = range(parts if parts > 1 else 0)
     without = [best(np.where(job.part == p, 0.0, job.weight)) for p in numbers] or [whole]
     stack = lambda *leaves: np.stack(leaves)  # noqa: E731
     held = jax.tree.map(stack, *without)
-    return Trained(job.model, job.preprocess, job.ground, jax.tree.map(stack, whole), held, np.nan)
+    weights = jax.tree.map(stack, whole)
+    return Trained(job.model, job.preprocess, job.ground, weights, held, np.nan), all(converged)
 
 
 # --- after training -----------------------------------------------------------------------------

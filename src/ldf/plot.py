@@ -161,19 +161,44 @@ def ceiling(table: Curves) -> float:
 
 
 def _panels(units: int) -> list[Any]:
+    return _figure(units, WIDEST_ROW, (2.9, 2.1), sharex=True)[1]
+
+
+def _figure(
+    panels: int, widest: int, size: tuple[float, float], sharex: bool
+) -> tuple[Any, list[Any]]:
+    """A figure with so many panels, at most `widest` in a row."""
     try:
         from matplotlib import pyplot
     except ImportError as missing:
         raise ImportError("plots need Matplotlib: pip install 'ldf[plot]'") from missing
-    columns = min(units, WIDEST_ROW)
-    rows = -(-units // columns)
-    size = (2.9 * columns, 2.1 * rows + 0.7)
-    _, grid = pyplot.subplots(
-        rows, columns, figsize=size, squeeze=False, sharex=True, layout="constrained"
+    columns = min(panels, widest)
+    rows = -(-panels // columns)
+    figure, grid = pyplot.subplots(
+        rows,
+        columns,
+        figsize=(size[0] * columns, size[1] * rows + 0.7),
+        squeeze=False,
+        sharex=sharex,
+        layout="constrained",
     )
-    for spare in grid.flat[units:]:
+    for spare in grid.flat[panels:]:
         spare.set_visible(False)
-    return list(grid.flat[:units])
+    return figure, list(grid.flat[:panels])
+
+
+def grids(panels: Mapping[str, np.ndarray], *, limits: tuple[float, float] = (0.0, 1.0)) -> Any:
+    """Maps of a grid of cells, one a title, all on one scale; cells without a value are grey."""
+    figure, axes = _figure(len(panels), 2, (4.2, 3.2), sharex=False)
+    low, high = limits
+    for axis, (title, values) in zip(axes, panels.items(), strict=True):
+        axis.set_facecolor("#d9d9d9")
+        axis.imshow(values, vmin=low, vmax=high, cmap="viridis")
+        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_xticks([])
+        axis.set_yticks([])
+    figure.colorbar(axes[0].images[0], ax=axes, shrink=0.6, aspect=30)
+    return figure
 
 
 def _words(panels: Sequence[Any], quantity: str, names: Mapping[str, str]) -> None:

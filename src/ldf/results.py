@@ -1,22 +1,24 @@
 """What a fitted model answers, with the units' names: posteriors of θ and predictives of y.
 
-Both hold a distribution (a mixture over the ensemble's members) and answer in its words. What is
-asked of several units together (a district's mean, ranks) is answered by joint draws: within a
-draw all units listen to the same member, so that what members disagree about does not average out.
-Given the member, units are independent.
+Both hold a distribution (a mixture over the ensemble's members) and answer in its words, one value
+a unit. What is asked of several units together (a district's mean, ranks) is answered by joint
+draws: within a draw all units listen to the same member, as far as their shares in it allow, so
+that what members disagree about does not average out. Given the member, units are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ldf import check, frame
-from ldf.distributions import Continuous, Distribution, Mixture
+from ldf.distributions import Distribution, Mixture
+from ldf.special import check_draws
 from ldf.statistic import Statistic
+
+BLOCK = 1 << 20  # numbers drawn at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,31 +32,46 @@ class Units:
     def __len__(self) -> int:
         return len(self.label)
 
-    def frame(self, columns: dict[str, Any]) -> Any:
-        return frame.like(self.source, columns)
+    def frame(self, columns: dict[str, Any], *, by_unit: bool = True) -> Any:
+        """Of the kind the units came in, and, if it has one row a unit, with the same index."""
+        return frame.like(self.source, columns, by_unit=by_unit)
 
-    def column(self, name: str, values: Any) -> np.ndarray:
-        """A column of the source by its name, or one value a unit."""
+    def groups(self, values: Any) -> np.ndarray:
+        """A group for each unit: a column of the source by its name, or one value a unit."""
+        table, name = self._column("by", values)
+        return table.labels(name, "give every unit its group")
+
+    def weights(self, values: Any) -> np.ndarray:
+        """A weight for each unit, likewise."""
+        table, name = self._column("weights", values)
+        weight = table.numbers(name, missing="give every unit a weight")
+        table.refuse(name, weight, weight < 0, "is negative", "a weight is zero or more")
+        return weight
+
+    def _column(self, name: str, values: Any) -> tuple[frame.Frame, str]:
+        """Where a column is, and its name there."""
         if isinstance(values, str):
-            return frame.Frame.open(self.source).cells(values)
-        array = np.asarray(values)
-        if array.shape != (len(self),):
-            problem = f"has {len(array) if array.ndim else 1} values for {len(self)} units"
-            raise check.DataError(name, None, None, problem, "give one value a unit")
-        return array
+            table, name = frame.Frame.open(self.source), values
+        elif np.shape(values) == (len(self),):
+            table = frame.Frame.open({name: values})
+        else:
+            problem = f"is not one value for each of {len(self)} units"
+            raise check.DataError(name, None, None, problem, "give as many, or name a column")
+        table.label = self.label
+        return table, name
 
     def position(self, component: Any) -> int:
         """Of a component, by name or number."""
         if component in self.components:
             return self.components.index(component)
-        if isinstance(component, int | np.integer) and component < len(self.components):
+        if isinstance(component, int | np.integer) and 0 <= component < len(self.components):
             return int(component)
         known = ", ".join(repr(name) for name in self.components) or "none: θ is one number"
         raise check.DataError("component", None, component, "is not there", f"there are {known}")
 
 
 class Result:
-    """A distribution for each unit, and the units."""
+    """A distribution for each unit, and the units. Of a vector, components are on the last axis."""
 
     distribution: Any
     units: Units
@@ -69,11 +86,13 @@ class Result:
         return np.asarray(self.distribution.sd())
 
     def quantile(self, q: Any) -> np.ndarray:
+        """The smallest value with P(at most it) >= q; of a vector, for each component."""
         return np.asarray(self.distribution.quantile(q))
 
     def interval(self, mass: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """(lower, upper): the narrowest interval that holds at least this mass."""
-        return self.distribution.interval(mass)
+        low, high = self.distribution.interval(mass)
+        return np.asarray(low), np.asarray(high)
 
     def exceeds(self, value: Any) -> np.ndarray:
         """P(more than value)."""
@@ -82,16 +101,22 @@ class Result:
     def sample(self, draws: int, seed: int) -> np.ndarray:
         """Draws × units, jointly."""
         of: Distribution = self.distribution
+        check_draws(draws, seed)
         if not isinstance(of, Mixture):
             return np.asarray(of.sample(draws, seed))
-        every = np.asarray(of.components.sample(draws, seed))  # draws × members × units …
         weights = np.asarray(of.weights)
-        if weights.ndim == 1:
-            weights = np.repeat(weights[:, None], len(self), 1)
-        u = np.random.default_rng([seed, 1]).random((draws, 1, 1))
-        member = (np.cumsum(weights, 0)[:-1] < u).sum(1)  # draws × units
-        at = member.reshape(draws, 1, len(self), *(1,) * (every.ndim - 3))
-        return np.take_along_axis(every, at, 1)[:, 0]
+        up_to = np.cumsum(weights.reshape(len(weights), -1), 0)
+        up_to = up_to / up_to[-1]
+        units = np.arange(len(self))
+        blocks = -(-draws * max(len(self), 1) // BLOCK)
+        first, *sources = np.random.SeedSequence(seed).spawn(1 + min(blocks, draws))
+        levels = np.random.default_rng(first).random((draws, 1, 1))
+        found = []
+        for level, source in zip(np.array_split(levels, len(sources)), sources, strict=True):
+            member = (level >= up_to[:-1]).sum(1)  # draws × units, or × 1
+            member = np.broadcast_to(member, (len(level), len(self)))
+            found.append(np.asarray(of.components[member, units].sample(1, source))[0])
+        return np.concatenate(found)
 
     def _summary(self, mass: float) -> dict[str, np.ndarray]:
         """mean, sd, lower, upper; for vectors, of each component."""
@@ -129,28 +154,35 @@ class Posterior(Result):
         return text
 
     def mode(self) -> np.ndarray:
+        """Where the density is highest; NaN where no single place is."""
+        self._refuse_vector()
         return np.asarray(self.distribution.mode())
 
     def entropy(self) -> np.ndarray:
         """In nats."""
+        self._refuse_vector()
         return np.asarray(self.distribution.entropy())
 
     def log_prob(self, theta: Any) -> np.ndarray:
+        """The log density at θ: one for all units, or one a unit."""
         return np.asarray(self.distribution.log_prob(theta))
 
     def cdf(self, theta: Any) -> np.ndarray:
+        """P(at most θ)."""
         return np.asarray(self.distribution.cdf(theta))
 
     def component(self, component: Any) -> Posterior:
         """Of one component of a vector θ."""
         part = self.distribution.marginal(self.units.position(component))
         units = Units(self.units.source, self.units.label, ())
-        return Posterior(part, units, self.given, None, self.out_of_fold)
+        shared = self.pseudo if self.pseudo is None or np.ndim(self.pseudo.n) == 1 else None
+        return Posterior(part, units, self.given, shared, self.out_of_fold)
 
     def to_frame(self, mass: float = 0.9) -> Any:
-        """One row a unit: mean, sd, lower, upper, entropy, and what auxiliary data are worth."""
+        """One row a unit: mean, sd, the narrowest interval of this mass, entropy, and how many
+        observations auxiliary data are worth. Of a vector, "mean of" each component, and so on."""
         table: dict[str, Any] = {"unit": self.units.label, **self._summary(mass)}
-        if isinstance(self.distribution, Continuous):
+        if not self.units.components:
             table["entropy"] = self.entropy()
         if self.pseudo is not None:
             table["pseudo_observations"] = _number(self.pseudo.n)
@@ -165,33 +197,36 @@ class Posterior(Result):
         draws: int = 4000,
         seed: int = 0,
     ) -> Any:
-        """The (weighted) mean of θ over groups of units, by joint draws: one row a group."""
+        """The (weighted) mean of θ over groups of units: one row a group, in order of appearance.
+
+        `by` and `weights` are columns of the frame, or one value a unit. The mean is exact, the
+        rest is by joint draws."""
         self._refuse_vector()
-        everyone = np.zeros(len(self), int)
-        group = everyone if by is None else self.units.column("by", by)
-        weight = np.ones(len(self)) if weights is None else self.units.column("weights", weights)
-        weight = np.asarray(check.nonnegative("weights", weight))
+        group = np.zeros(len(self), int) if by is None else self.units.groups(by)
+        weight = np.ones(len(self)) if weights is None else self.units.weights(weights)
         names, index = _distinct(group)
         total = np.bincount(index, weight, minlength=len(names))
-        empty = total == 0
-        check.refuse("weights", total, empty, "is all a group has", "give it units that weigh")
-        theta = self.sample(draws, seed)
+        if (total == 0).any():
+            name = "all" if by is None else names[int(np.argmax(total == 0))]
+            problem, remedy = "has units of weight zero only", "leave it out, or let some count"
+            raise check.DataError("weights", name, None, problem, remedy)
         share = np.zeros((len(self), len(names)))
         share[np.arange(len(self)), index] = weight / total[index]
-        means = theta @ share
+        means = self.sample(draws, seed) @ share
         low, high = narrowest(means, mass)
         table = {
             "group": ["all"] if by is None else names,
             "units": np.bincount(index, minlength=len(names)),
-            "mean": means.mean(0),
+            "mean": self.mean() @ share,
             "sd": means.std(0, ddof=1),
             "lower": low,
             "upper": high,
         }
-        return self.units.frame(table)
+        return self.units.frame(table, by_unit=False)
 
     def ranks(self, top: int = 10, mass: float = 0.9, draws: int = 4000, seed: int = 0) -> Any:
-        """Who is highest: the mean rank (1: the highest θ), its interval, and P(among the top)."""
+        """Who is highest: the mean rank (1: the highest θ), its central interval, and P(among the
+        top so many), by joint draws."""
         self._refuse_vector()
         theta = self.sample(draws, seed)
         order = np.argsort(-theta, 1, kind="stable")
@@ -216,10 +251,8 @@ class Posterior(Result):
         theta = self.sample(draws, seed)[None]
         dims, coords = ["unit"], {"unit": self.units.label}
         if self.units.components:
-            dims, coords = (
-                [*dims, "component"],
-                {**coords, "component": list(self.units.components)},
-            )
+            dims.append("component")
+            coords["component"] = np.array(self.units.components)
         return arviz.from_dict({"theta": theta}, dims={"theta": dims}, coords=coords)
 
     def _refuse_vector(self) -> None:
@@ -283,6 +316,7 @@ def _distinct(values: np.ndarray) -> tuple[list[Any], np.ndarray]:
     return list(numbers), index
 
 
-def _number(n: Any) -> Sequence[float]:
+def _number(n: Any) -> np.ndarray:
+    """Of pseudo-observations; of a precision matrix, its trace."""
     n = np.asarray(n)
     return n if n.ndim == 1 else np.trace(n, axis1=-2, axis2=-1)

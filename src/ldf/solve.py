@@ -54,6 +54,7 @@ def solve(
 ) -> Solved:
     """Maximise the penalised log-likelihood of the rows."""
     weight = np.ones(len(x)) if weight is None else weight
+    x, y = _only(weight > 0, x), {name: _only(weight > 0, values) for name, values in y.items()}
     with jax.enable_x64(True):
 
         def double(value: Any) -> Any:
@@ -86,3 +87,10 @@ def solve(
         flat_enough = np.abs(slope).max(initial=0.0) < 1e-4 * max(1.0, abs(value))
         weights = jax.tree.map(np.asarray, unravel(double(at)))
         return Solved(weights, -value, bool(flat_enough))
+
+
+def _only(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Those of a row that counts wherever one does not. A row of weight zero must not be absurd
+    either: zero times a slope that is no number is none."""
+    mask = counts.reshape(counts.shape + (1,) * (np.ndim(values) - 1))
+    return np.where(mask, values, np.asarray(values)[int(np.argmax(counts))])

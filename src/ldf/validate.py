@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from ldf import assess, check, folds, frame
+from ldf.baselines import NAMES
 from ldf.baselines import baselines as regressions
 from ldf.data import Data, read
 from ldf.folds import Split
@@ -43,40 +44,51 @@ class CrossValidation:
     answers: dict[str, Answer]
 
     def __repr__(self) -> str:
-        return "\n".join(str(row) for row in self._rows())
+        return "\n".join(str(row) for row in self.rows())
 
     def to_frame(self) -> Any:
         """One row a unit and model: fold, log score, mean and sd of the predictive."""
         parts = []
         for name, answer in self.answers.items():
-            law = self.predictive(name)
-            mean, sd = (np.asarray(values, float) for values in (law.mean(), law.sd()))
             part = {
                 "unit": self.units.label[self.counted],
                 "model": np.full(int(self.counted.sum()), name),
                 "fold": self.split.fold[self.counted],
                 "log_score": answer.log_score[self.counted],
             }
-            names = self.units.components or ("",)
-            for i, component in enumerate(names):
-                of = f" of {component}" if component else ""
-                part[f"mean{of}"] = mean if mean.ndim == 1 else mean[:, i]
-                part[f"sd{of}"] = sd if sd.ndim == 1 else sd[:, i]
+            if not self._effective:
+                part |= self._moments(name)
             parts.append(part)
-        return self.units.frame({k: np.concatenate([p[k] for p in parts]) for k in parts[0]})
+        table = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        return self.units.frame(table, by_unit=False)
+
+    def _moments(self, name: str) -> dict[str, np.ndarray]:
+        law = self.predictive(name)
+        table = {"mean": np.asarray(law.mean(), float), "sd": np.asarray(law.sd(), float)}
+        if not self.units.components:
+            return table
+        return {
+            f"{what} of {component}": values[:, i]
+            for i, component in enumerate(self.units.components)
+            for what, values in table.items()
+        }
 
     def table(self) -> Any:
         """One row a model: its mean log score a unit, how far behind the first it is, and whether
         its 90 % sets hold what they should."""
-        rows = self._rows()
-        return self.units.frame({key: [row[key] for row in rows] for key in rows[0]})
+        rows = self.rows()
+        table = {key: [row[key] for row in rows] for key in rows[0]}
+        return self.units.frame(table, by_unit=False)
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
+        """What `table` holds, one dictionary a model."""
         first = next(iter(self.answers))
         rows = []
         for name, answer in self.answers.items():
             behind = self._difference(name, first)
-            cover = self.coverage(name, (0.9,))[0]
+            cover = {"observed": np.nan, "expected": np.nan}
+            if not self._effective:
+                cover = self.coverage(name, (0.9,))[0]
             rows.append(
                 {
                     "model": name,
@@ -133,7 +145,18 @@ class CrossValidation:
             answer.natural[:, self.counted], answer.share[:, self.counted]
         )
 
+    @property
+    def _effective(self) -> bool:
+        """Whether counts are a survey's effective ones: scored, but not predicted as they are."""
+        return getattr(self.data.family, "effective", False)
+
     def _outcome(self) -> np.ndarray:
+        if self._effective:
+            problem, remedy = (
+                "makes counts that are not whole numbers",
+                "compare log scores instead",
+            )
+            raise check.DataError("design_effect", None, None, problem, remedy)
         return self.data.outcome()[self.counted]
 
 
@@ -141,7 +164,7 @@ def cross_validate(
     model: Any,
     table: Any,
     folds: int | Split = 10,
-    baselines: str | Iterable[str] = "all",
+    baselines: str | Iterable[str] | None = "all",
     *,
     buffer: float | None = None,
     time: str | None = None,
@@ -150,16 +173,12 @@ def cross_validate(
 
     Folds are stratified by the empirical rate; whole groups if the model has a `group`; spatial
     blocks with a `buffer` around them if the model has a `place`; forward in time by the column
-    `time`; or a Split of your own.
+    `time`; or a Split of your own. `baselines` are "all", some by name, or None.
     """
     data = read(table, model.family_of(), model.columns())
     split = _split(model, data, table, folds, buffer, time)
     specs: dict[str, Spec] = {"ldf": model.spec(data.family)}
-    known = regressions(data.family) if baselines else {}
-    wanted = known if baselines == "all" else list(baselines)
-    for name in wanted:
-        check.one_of("baselines", name, tuple(known))
-        specs[name] = known[name]
+    specs |= _baselines(data.family, baselines)
     rows = Table(data.x, data.y, data.seen, data.weight, data.group)
     answers = {name: answer(spec, rows, split, model.seed) for name, spec in specs.items()}
     rate = empirical_rate(data.family, data.y, data.seen)
@@ -168,11 +187,25 @@ def cross_validate(
     return CrossValidation(model.units(table, data), data, split, counted, answers)
 
 
+def _baselines(family: Any, wanted: str | Iterable[str] | None) -> dict[str, Spec]:
+    """ "all" there are of the family, some by their names, or none."""
+    if not wanted or (wanted == "all" and type(family).__name__ not in NAMES):
+        return {}
+    known = regressions(family)
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    for name in names:
+        check.one_of("baselines", name, ("all", *known))
+    return {name: spec for name, spec in known.items() if name in names or "all" in names}
+
+
 def _split(
     model: Any, data: Data, table: Any, number: int | Split, buffer: float | None, time: str | None
 ) -> Split:
     if isinstance(number, Split):
-        return number
+        if number.held.shape[1] != len(data):
+            problem = f"is for {number.held.shape[1]} rows, and the frame has {len(data)}"
+            raise check.DataError("folds", None, None, problem, "make it of this frame's rows")
+        return number.check(every=False, group=data.group)
     if time is not None:
         return folds.forward(frame.Frame.open(table).cells(time), number)
     if buffer is not None:

@@ -40,6 +40,12 @@ class District(NamedTuple):
     pseudo_successes: Array  # T* of the beta truth; NaN under another
     pseudo_failures: Array
 
+    def columns(self) -> dict[str, Array]:
+        """What a user would have: a table, without the truth."""
+        named = dict(zip(FEATURES, self.features.T, strict=True))
+        place = {"row": self.row, "column": self.column}
+        return {**place, **named, "electrified": self.electrified, "buildings": self.buildings}
+
 
 def district(truth: str = "beta", seed: int = 0) -> District:
     """Draw one district. The same seed gives the same features under either truth."""

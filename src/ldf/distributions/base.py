@@ -21,7 +21,7 @@ from ldf.distributions import search
 from ldf.special.arrays import Array, floats, namespace
 
 
-def _call_on_host(function: Callable[..., Any], results: int, shape: Any, *trees: Any) -> Any:
+def call_on_host(function: Callable[..., Any], results: int, shape: Any, *trees: Any) -> Any:
     """Call a function of NumPy-valued objects; under JAX, back on the host in float64."""
     leaves, tree = jax.tree.flatten(trees)
     if namespace(*leaves) is np:
@@ -46,9 +46,15 @@ def on_host(method: Callable[..., Any]) -> Callable[..., Any]:
         value = check.numbers(column, value, infinite=True)
         check.fits(column, value, self.shape)
         shape = np.broadcast_shapes(self.shape, np.shape(value))
-        return _call_on_host(method, 1, shape, self, value)
+        return call_on_host(method, 1, shape, self, value)
 
     return call
+
+
+def of_units(value: Array, units: tuple[int, ...], event: int = 0) -> Array:
+    """A value for each of the units; its last axes, as many as `event`, are the value's own."""
+    own = np.shape(value)[np.ndim(value) - event :]
+    return namespace(value).broadcast_to(value, (*units, *own))
 
 
 class Distribution(eqx.Module):
@@ -107,7 +113,7 @@ class Univariate(Distribution):
     def interval(self, mass: float = 0.9) -> tuple[Array, Array]:
         """(lower, upper): the narrowest interval that holds at least this mass."""
         check_mass(mass)
-        return _call_on_host(lambda of: of._narrowest(mass), 2, self.shape, self)
+        return call_on_host(lambda of: of._narrowest(mass), 2, self.shape, self)
 
     @abstractmethod
     def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]: ...

@@ -6,7 +6,7 @@ neighbouring ones, for units of like size together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from ldf.distributions.base import Univariate, check_q, on_host
 from ldf.distributions.beta import check_rate_known, logistic
 from ldf.special import Array, Draws, beta_binomial_log_pmf, floats, namespace
 from ldf.statistic import Trials
+
+LookUp = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (rows, their cumulative masses) → answers
 
 
 class BetaBinomial(Univariate):
@@ -27,6 +29,11 @@ class BetaBinomial(Univariate):
     @property
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self.natural.shape, np.shape(self.trials))
+
+    @property
+    def top(self) -> Array:
+        """The largest possible value."""
+        return np.broadcast_to(np.asarray(self.trials, float), self.shape)
 
     def __getitem__(self, rows: Any) -> BetaBinomial:
         trials = namespace(self.trials).broadcast_to(self.trials, self.shape)
@@ -87,12 +94,7 @@ class BetaBinomial(Univariate):
         if np.broadcast_shapes(self.shape, q.shape) != self.shape:
             return self._spread(q.shape).quantile(q)
         levels = np.broadcast_to(q, self.shape).reshape(-1)
-
-        def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
-            enough = levels[rows][:, None] * (1 - 8 * np.finfo(float).eps)
-            return (cumulative < enough).sum(1).astype(float)
-
-        return self._by_table(look_up)
+        return self._by_table(lambda rows, cumulative: first_count(cumulative, levels[rows]))
 
     def _spread(self, shape: tuple[int, ...]) -> BetaBinomial:
         """The same units, once for each of several values."""
@@ -100,7 +102,7 @@ class BetaBinomial(Univariate):
         return BetaBinomial(self.natural.spread(wide), np.broadcast_to(self.trials, wide))
 
     def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
-        ends = self._by_table(lambda _, cumulative: _narrowest_window(cumulative, mass))
+        ends = self._by_table(lambda _, cumulative: narrowest_window(cumulative, mass))
         return ends[..., 0], ends[..., 1]
 
     def sample(self, draws: int, seed: Any) -> Array:
@@ -109,24 +111,32 @@ class BetaBinomial(Univariate):
         rate = logistic(xp, source.log_gamma(a) - source.log_gamma(b))
         return source.binomial(xp.broadcast_to(n, rate.shape), rate)
 
-    def _by_table(self, look_up: Any) -> np.ndarray:
-        """Tabulate the mass of all counts, units of like size together, and look something up."""
-        _, *parameters = self._parameters()
-        a, b, n = (np.asarray(p, dtype=np.float64).reshape(-1) for p in parameters)
-        blocks = list(_blocks(n)) or [np.zeros(0, np.int64)]
-        found = [
-            look_up(rows, np.cumsum(_beta_binomial_table(a[rows], b[rows], n[rows]), 1))
-            for rows in blocks
-        ]
-        back = np.argsort(np.concatenate(blocks))
-        return np.concatenate(found)[back].reshape(self.shape + found[0].shape[1:])
+    def _by_table(self, look_up: LookUp) -> np.ndarray:
+        found = by_table(self, np.ones((1, int(np.prod(self.shape)))), look_up)
+        return found.reshape(self.shape + found.shape[1:])
 
 
 BLOCK = 4_000_000  # table cells held at once
 LARGEST_TABLE = 20_000_000
 
 
-def _blocks(n: np.ndarray) -> Iterator[np.ndarray]:
+def by_table(of: BetaBinomial, weights: np.ndarray, look_up: LookUp) -> np.ndarray:
+    """Tabulate the mass of all counts, units of like size together, and look something up in their
+    sums. Of components × units with such weights, the masses are mixed."""
+    _, *parameters = of._parameters()
+    a, b, n = (np.asarray(p, dtype=np.float64).reshape(weights.shape) for p in parameters)
+    blocks = list(blocks_of_like_size(n.max(0))) or [np.zeros(0, np.int64)]
+    found = []
+    for rows in blocks:
+        mass = np.zeros((len(rows), int(n[:, rows].max(initial=0)) + 1))
+        for k in range(len(weights)):
+            table = mass_table(a[k, rows], b[k, rows], n[k, rows])
+            mass[:, : table.shape[1]] += weights[k, rows][:, None] * table
+        found.append(look_up(rows, np.cumsum(mass, 1)))
+    return np.concatenate(found)[np.argsort(np.concatenate(blocks))]
+
+
+def blocks_of_like_size(n: np.ndarray) -> Iterator[np.ndarray]:
     """Rows in blocks of similar size, none much larger than BLOCK cells."""
     largest = n.max(initial=0)
     if largest > LARGEST_TABLE:
@@ -141,7 +151,7 @@ def _blocks(n: np.ndarray) -> Iterator[np.ndarray]:
         start = stop
 
 
-def _beta_binomial_table(a: np.ndarray, b: np.ndarray, n: np.ndarray) -> np.ndarray:
+def mass_table(a: np.ndarray, b: np.ndarray, n: np.ndarray) -> np.ndarray:
     """The mass of 0 … n, a row a unit, by the ratio of neighbouring masses."""
     a, b, n = a[:, None], b[:, None], n[:, None]
     k = np.arange(n.max(initial=0))
@@ -162,7 +172,21 @@ def _beta_binomial_table(a: np.ndarray, b: np.ndarray, n: np.ndarray) -> np.ndar
     return mass / mass.sum(1, keepdims=True)
 
 
-def _narrowest_window(cumulative: np.ndarray, mass: float) -> np.ndarray:
+def first_count(cumulative: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The smallest count at which as much is reached."""
+    return (cumulative < q[:, None] * (1 - 8 * np.finfo(float).eps)).sum(1).astype(float)
+
+
+def highest_count(cumulative: np.ndarray) -> np.ndarray:
+    """The likeliest count; NaN if another that is no neighbour is as likely."""
+    mass = np.diff(cumulative, axis=1, prepend=0)
+    best = mass.argmax(1)[:, None]
+    ties = mass >= np.take_along_axis(mass, best, 1) * (1 - 1e-12)
+    apart = (ties & (np.abs(np.arange(mass.shape[1]) - best) > 1)).any(1)
+    return np.where(apart, np.nan, best[:, 0])
+
+
+def narrowest_window(cumulative: np.ndarray, mass: float) -> np.ndarray:
     """First and last of the fewest neighbouring counts that hold the mass."""
     rows, width = cumulative.shape
     before = np.concatenate([np.zeros((rows, 1)), cumulative], 1)

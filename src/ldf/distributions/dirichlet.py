@@ -164,6 +164,10 @@ class DirichletMultinomial(Multivariate):
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self.natural.shape, np.shape(self.trials))
 
+    def __getitem__(self, rows: Any) -> DirichletMultinomial:
+        trials = namespace(self.trials).broadcast_to(self.trials, self.shape)
+        return DirichletMultinomial(self.natural.spread(self.shape)[rows], trials[rows])
+
     def marginal(self, component: int | None = None) -> BetaBinomial:
         """The beta-binomial of one class's count, or of all with classes on the last axis."""
         check_classes_known(self.natural.counts, self.trials)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Continuous, Multivariate, check_component, check_q
+from ldf.distributions.base import Continuous, Multivariate, check_component, check_q, of_units
 from ldf.special import (
     HALF_LOG_2PI,
     Array,
@@ -322,6 +322,12 @@ class MultivariateStudentT(Multivariate):
     @property
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(np.shape(self.freedom), np.shape(self.centre)[:-1])
+
+    def __getitem__(self, rows: Any) -> MultivariateStudentT:
+        parts = floats(self.freedom, self.centre, self.spread)[1]
+        return MultivariateStudentT(
+            *(of_units(p, self.shape, i)[rows] for i, p in enumerate(parts))
+        )
 
     def marginal(self, component: int | None = None) -> StudentT:
         """Of one component, or of all with components on the last axis."""

@@ -21,6 +21,7 @@ from ldf.distributions.base import (
     check_component,
     check_mass,
     check_q,
+    of_units,
 )
 from ldf.special import Array, check_draws
 
@@ -78,6 +79,12 @@ class KnownCounts(Multivariate):
     @property
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(np.shape(self.trials), np.shape(self.rates)[:-1])
+
+    def __getitem__(self, rows: Any) -> KnownCounts:
+        trials, rates = (
+            of_units(p, self.shape, i) for i, p in enumerate((self.trials, self.rates))
+        )
+        return KnownCounts(self.law, trials[rows], rates[rows])
 
     def marginal(self, component: int | None = None) -> KnownCount:
         """The binomial of one class's count, or of all with classes on the last axis."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Distribution, check_component
+from ldf.distributions.base import Distribution, check_component, of_units
 from ldf.distributions.gamma import Gamma, InverseGamma
 from ldf.distributions.gaussian import MultivariateStudentT, StudentT, diagonal, log_det
 from ldf.special import (
@@ -151,6 +151,10 @@ class InverseWishart(Distribution):
     @property
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(np.shape(self.freedom), np.shape(self.squares)[:-2])
+
+    def __getitem__(self, rows: Any) -> InverseWishart:
+        _, nu, psi, _ = self._parameters()
+        return InverseWishart(of_units(nu, self.shape)[rows], of_units(psi, self.shape, 2)[rows])
 
     def _parameters(self) -> tuple[Any, Array, Array, int]:
         xp, (nu, psi) = floats(self.freedom, self.squares)

@@ -18,14 +18,25 @@ NEWTON_STEPS = 25
 BISECTIONS = 100
 
 
-class _Scale:
+class Scale:
     """A scale on which the support is the whole line: identity, log or logit."""
 
     def __init__(self, support: tuple[float, float]) -> None:
         self.lower, self.upper = support
 
+    def place(self, x: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            if self.upper == 1:
+                return np.clip(np.log(x) - np.log1p(-x), -745.0, 40.0)
+            return np.maximum(np.log(x), -745.0) if self.lower == 0 else x
+
+    def value(self, place: np.ndarray) -> np.ndarray:
+        if self.upper == 1:
+            return np.exp(-np.logaddexp(0.0, -place))
+        return np.exp(place) if self.lower == 0 else place
+
     def speed(self, x: np.ndarray) -> np.ndarray:
-        """dx by d(scale)."""
+        """dx by d(place)."""
         if self.upper == 1:
             return x * (1 - x)
         return x if self.lower == 0 else np.ones_like(x)
@@ -70,7 +81,7 @@ def _newton(
     upper: np.ndarray,
     left: tuple[np.ndarray, ...],
 ) -> tuple[np.ndarray, np.ndarray]:
-    scale = _Scale(of.support)
+    scale = Scale(of.support)
     for _ in range(NEWTON_STEPS):
         if not len(left[0]):
             return lower, upper

@@ -35,7 +35,9 @@ _po = jax.custom_jvp(_poisson_mass)
 @_po.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     y, mean = primals
-    return _po(y, mean), (y - mean) / mean * tangents[1]
+    # Where nothing can and did happen, 0/0 is the limit of a positive mean.
+    slope = jnp.where((mean == 0) & (y == 0), -1.0, (y - mean) / mean)
+    return _po(y, mean), slope * tangents[1]
 
 
 def poisson_log_pmf(count: Any, mean: Any) -> Array:
@@ -64,6 +66,8 @@ _bi = jax.custom_jvp(_binomial_mass)
 def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     k, m, p = primals
     slope = difference_of_products(*jnp.broadcast_arrays(k, 1 - p, m, p)) / (p * (1 - p))
+    # Where a rate that rounds to an end agrees with the data, 0/0 is the limit from inside.
+    slope = jnp.where((p == 1) & (m == 0), k, jnp.where((p == 0) & (k == 0), -m, slope))
     return _bi(*primals), slope * tangents[2]
 
 

@@ -1,0 +1,173 @@
+"""A fitted model as a file: plain specs and numbers, and no code.
+
+    model.json           which classes it is made of and what their fields are
+    weights.safetensors  every array among them, by the name of its place
+
+A model is one zip of these two, or a folder of them. Numbers come back to the last bit, and an
+array that is there twice is written once. Nothing in a file can make reading it do anything else:
+`files` reads bytes, `values` makes objects of known classes, and here they are asked to agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple, get_type_hints
+
+import jax
+import numpy as np
+
+from ldf.checkpoint import FileError, fingerprint
+from ldf.families.base import Family
+from ldf.learned import Learned, Trained
+from ldf.schema import Schema
+from ldf.store.files import damaged, read, write
+from ldf.store.values import Found, Misfit, pack, unpack
+
+__all__ = ["CUSTOM", "FileError", "Saved", "load", "save"]
+
+CUSTOM = "custom"  # instead of an objective that is a function: it is not needed to predict
+DEEPEST = 64  # hidden layers
+
+
+class Saved(NamedTuple):
+    """What a model is: how it was asked for, and what it learned."""
+
+    arguments: dict[str, Any]
+    family: Family
+    learned: Learned
+    schema: Schema
+    notes: tuple[str, ...]
+    parts: dict[bytes, list[int]]  # of rows by their fingerprints: where they were held out
+
+
+class Parts(NamedTuple):
+    """The same in arrays, one row each."""
+
+    mark: np.ndarray
+    place: np.ndarray
+
+    @classmethod
+    def listed(cls, parts: dict[bytes, list[int]]) -> Parts:
+        pairs = [(mark, place) for mark, places in parts.items() for place in places]
+        marks = np.frombuffer(b"".join(mark for mark, _ in pairs), np.uint8)
+        shape = (len(pairs), len(pairs[0][0]) if pairs else 0)
+        return cls(marks.reshape(shape), np.array([place for _, place in pairs], np.int64))
+
+    def grouped(self) -> dict[bytes, list[int]]:
+        found: dict[bytes, list[int]] = {}
+        for mark, place in zip(self.mark, self.place.tolist(), strict=True):
+            found.setdefault(mark.tobytes(), []).append(place)
+        return found
+
+
+def save(path: Any, kind: str, saved: Saved, hints: dict[str, Any]) -> None:
+    """Write a model; `hints` are the types of its arguments. What could not be read is refused."""
+    content = saved._asdict() | {"parts": Parts.listed(saved.parts)._asdict()}
+    found: Found = {}
+    try:
+        model = {name: pack(value, name, found) for name, value in content.items()}
+        arrays = dict(found.values())
+        _rebuilt(model, arrays, hints)
+    except Misfit as misfit:
+        remedy = misfit.remedy or "give it as its documentation says, and fit again"
+        raise FileError(path, f"cannot hold '{misfit.at}'{misfit.what}", remedy) from misfit
+    write(path, {"kind": kind, "model": model}, arrays)
+
+
+def load(path: Any, kind: str, hints: dict[str, Any]) -> Saved:
+    """Read a model, or say in a sentence why not."""
+    specs, arrays = read(path)
+    if specs["kind"] != kind:
+        raise FileError(path, f"holds {specs['kind']!r:.40}", f"this reads {kind!r}")
+    try:
+        return _rebuilt(specs["model"], arrays, hints)
+    except Misfit as misfit:
+        raise damaged(path, f"'{misfit.at}' is not what it should be") from misfit
+
+
+def _rebuilt(model: Any, arrays: dict[str, np.ndarray], hints: dict[str, Any]) -> Saved:
+    of = get_type_hints(Saved) | {"arguments": hints, "parts": get_type_hints(Parts)}
+    used: set[str] = set()
+
+    def take(name: str) -> np.ndarray:
+        used.add(name)
+        return arrays[name]
+
+    try:
+        content = unpack(model, of, "", take)
+        if more := sorted(arrays.keys() - used):
+            raise Misfit(more[0])
+        return _agreed(Saved(**content | {"parts": Parts(**content["parts"])}))
+    except RecursionError as error:
+        raise Misfit("model") from error
+
+
+# --- whether it all agrees ----------------------------------------------------------------------
+
+
+def _agreed(saved: Saved) -> Saved:
+    learned, many = saved.learned, len(saved.learned.trained)
+    for i, trained in enumerate(learned.trained):
+        at = f"learned.trained.{i}"
+        try:
+            _refuse_misfit(trained, saved.family, len(saved.schema.names), at)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise Misfit(at) from error
+    _need("learned.share", many and learned.share.shape == (many,) and _floats(learned.share))
+    held = min(len(jax.tree.leaves(trained.held)[0]) for trained in learned.trained)
+    _need("learned.part", learned.part.ndim == 1 and _between(learned.part, -1, held))
+    parts: Any = saved.parts
+    marks, place = parts
+    _need("parts.mark", marks.dtype == np.uint8 and marks.ndim == 2 and len(marks) == len(place))
+    _need("parts.place", place.ndim == 1 and _between(place, 0, held))
+    learned = replace(learned, trained=tuple(map(_shared, learned.trained)))
+    return saved._replace(learned=learned, parts=parts.grouped())
+
+
+def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> None:
+    """Unless arrays have the shapes that the family, the mapping and the columns ask for."""
+    model, ground = trained.model, trained.ground
+    layers = len(getattr(model.mapping, "shared", ())) + len(getattr(model.mapping, "branch", ()))
+    same = fingerprint(model.family) == fingerprint(family)
+    _need(f"{at}.model", same and layers <= DEEPEST)
+    for name, array in trained.preprocess._asdict().items():
+        there = isinstance(array, str) or (array.shape == (columns,) and _floats(array))
+        _need(f"{at}.preprocess.{name}", there)
+    prior, size = family.own(ground.prior), (family.components or 0,)
+    for array, axes in zip(prior.coordinates(), prior.event_axes, strict=True):
+        _need(f"{at}.ground.prior", np.shape(array) == size * axes and _floats(array))
+    for name in ("centre", "scale"):
+        array = getattr(ground, name)
+        _need(f"{at}.ground.{name}", np.shape(array) == (model.outputs,) and _floats(array))
+    init = model.mapping.init
+    like = jax.eval_shape(lambda: init(jax.random.key(0), columns, model.outputs, 0))
+    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
+    for name in ("weights", "held"):
+        tree = getattr(trained, name)
+        leaves = jax.tree.leaves(tree)
+        same = jax.tree.structure(tree) == jax.tree.structure(like)
+        _need(f"{at}.{name}", same and leaves and all(map(_floats, leaves)))
+        _need(f"{at}.{name}", np.ndim(leaves[0]) and len(leaves[0]) > 0)
+        wanted = [(len(leaves[0]), *shape) for shape in shapes]
+        _need(f"{at}.{name}", [np.shape(leaf) for leaf in leaves] == wanted)
+
+
+def _shared(trained: Trained) -> Trained:
+    """Fits that answer for new rows and for their own part may be the same ones."""
+    pairs = zip(jax.tree.leaves(trained.weights), jax.tree.leaves(trained.held), strict=True)
+    same = all(one is other for one, other in pairs)
+    return trained._replace(held=trained.weights) if same else trained
+
+
+def _need(at: str, condition: Any) -> None:
+    if not condition:
+        raise Misfit(at)
+
+
+def _floats(array: Any) -> bool:
+    return isinstance(array, float) or (isinstance(array, np.ndarray) and array.dtype.kind == "f")
+
+
+def _between(numbers: np.ndarray, least: int, most: int) -> bool:
+    inside = (numbers >= least) & (numbers < most)
+    return numbers.dtype.kind == "i" and bool(inside.all())

@@ -1,0 +1,45 @@
+"""A second run of a command on the same shapes compiles nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+RUN = """
+import jax.monitoring
+
+missed = []
+jax.monitoring.register_event_listener(
+    lambda event, **_: missed.append(event) if event.endswith("cache_misses") else None
+)
+import ldf
+from ldf.compiled import keep_compiled
+from ldf.datasets import district
+
+keep_compiled()
+small = ldf.Ensemble(
+    (ldf.Member(ldf.Network(shared=(4,), branch=())),),
+    parts=3,
+    schedule=ldf.Schedule(epochs=10, patience=5, chunk=5, places=2),
+)
+primary = {"successes": "electrified", "trials": "buildings"}
+model = ldf.Fusion("binomial", primary, ["night_lights", "distance"], ensemble=small)
+cells = district(seed=0).columns()
+model.fit(cells).posterior(cells).mean()
+print(len(missed))
+"""
+
+
+def test_a_second_run_compiles_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", RUN]
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=300
+        )
+        found.append(int(done.stdout))
+    assert found[0] > 0
+    assert found[1] == 0

@@ -1,0 +1,54 @@
+"""The demonstration: the main job end to end, as `make demo` runs it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ldf
+from ldf import demo
+from ldf.datasets import district
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("new") / "demo"
+
+
+def test_the_demonstration_writes_what_it_says(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "keep_compiled", lambda: None)  # not for the rest of the tests
+    assert demo.main(["--out", str(folder)]) == 0
+    said = capsys.readouterr().out
+    for name, start in {
+        "district.csv": b"row,column,night_lights,",
+        "posterior.csv": b"unit,mean,sd,lower,upper,",
+        "map.png": b"\x89PNG",
+        "model.ldf": b"PK",
+    }.items():
+        assert str(folder / name) in said
+        assert (folder / name).read_bytes().startswith(start)
+    lines = [line for line in said.splitlines() if "±" in line]
+    assert len(lines) == 4
+    assert all(float(line.split("±")[0].split()[-1]) < 0 for line in lines), said
+
+
+def test_its_posteriors_are_those_of_its_model(folder: Path) -> None:
+    with (folder / "posterior.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    post = ldf.load(folder / "model.ldf").posterior(district(seed=0).columns())
+    np.testing.assert_array_equal([float(row["mean"]) for row in table], post.mean())
+    np.testing.assert_array_equal([float(row["lower"]) for row in table], post.interval(0.9)[0])
+
+
+def test_it_fails_when_it_cannot_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "keep_compiled", lambda: None)
+    (tmp_path / "taken").write_text("a file, not a folder")
+    assert demo.main(["--out", str(tmp_path / "taken")]) == 1
+    assert "not everything was written" in capsys.readouterr().err
