@@ -9,6 +9,7 @@
 #   make bench-numerics  accuracy and speed of the numerics
 #   make bench-fit       speed of training, beside PyTorch if it is in $(VENV)
 #   make bench-quality   held-out scores on the real data of DATA, about an hour
+#   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
 #   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
 #   make clean           remove what the targets above made, $(VENV) too
@@ -28,7 +29,7 @@ LOCK_VENV := build/lock-venv
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install test test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-truth lock clean
+  bench-claims bench-truth lock clean
 
 install: $(STAMP)
 
@@ -73,6 +74,9 @@ bench-fit: $(STAMP)
 
 bench-quality: $(STAMP)
 	$(CPU) $(BIN)/python bench/quality.py --data $(DATA) --page docs/quality-measured.md
+
+bench-claims: $(STAMP)
+	$(CPU) $(BIN)/python bench/claims.py --data $(DATA) --page docs/claims-measured.md
 
 bench-truth: $(STAMP)
 	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md

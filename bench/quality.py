@@ -263,7 +263,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--splits", default="random,blocked")
-    parser.add_argument("--out", type=Path, help="write all numbers as JSON")
+    parser.add_argument("--out", type=Path, help="keep all numbers as JSON, and go on from there")
     parser.add_argument("--page", type=Path, help="write the tables as Markdown")
     options = parser.parse_args()
     if not (options.data / "registry.json").exists():
@@ -272,11 +272,14 @@ def main() -> None:
     registry = json.loads((options.data / "registry.json").read_text())
     scored = [name for name, about in registry.items() if "kfold_log_score" in about]
     names = options.sets.split(",") if options.sets else scored
-    rows = []
+    rows = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
+    done = {(row["set"], row["split"]) for row in rows}
     for name in names:
         which, features = name.removesuffix("_four"), FOUR if name.endswith("_four") else None
         of = load(options.data, which, options.rows, features)._replace(name=name)
         for blocked in [s == "blocked" for s in options.splits.split(",")]:
+            if (name, "blocked" if blocked else "random") in done:
+                continue
             if blocked and of.region is None:
                 continue
             rows.append(run(of, blocked, options.folds))

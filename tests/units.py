@@ -18,6 +18,8 @@ TINY = Ensemble(
 )
 # Two regressions, which compile in no time.
 LINES = Ensemble((Member(Linear()), Member(Linear(), "standard", penalty=0.1)), parts=3)
+# The regression that people use today, and nothing else.
+ONE = Ensemble((Member(Linear(True)),), parts=1)
 
 BINOMIAL = {"successes": "lit", "trials": "asked"}
 OUTCOMES = ["lit", "sick", "red", "green", "blue", "yield"]

@@ -178,7 +178,7 @@ def cross_validate(
     data = read(table, model.family_of(), model.columns())
     split = _split(model, data, table, folds, buffer, time)
     specs: dict[str, Spec] = {"ldf": model.spec(data.family)}
-    specs |= _baselines(data.family, baselines)
+    specs |= _baselines(data.family, baselines, model.preprocess)
     rows = Table(data.x, data.y, data.seen, data.weight, data.group)
     answers = {name: answer(spec, rows, split, model.seed) for name, spec in specs.items()}
     rate = empirical_rate(data.family, data.y, data.seen)
@@ -187,11 +187,13 @@ def cross_validate(
     return CrossValidation(model.units(table, data), data, split, counted, answers)
 
 
-def _baselines(family: Any, wanted: str | Iterable[str] | None) -> dict[str, Spec]:
-    """ "all" there are of the family, some by their names, or none."""
+def _baselines(
+    family: Any, wanted: str | Iterable[str] | None, preprocess: str | None
+) -> dict[str, Spec]:
+    """All there are of the family, some by their names, or none; preprocessed as the model is."""
     if not wanted or (wanted == "all" and type(family).__name__ not in NAMES):
         return {}
-    known = regressions(family)
+    known = regressions(family, preprocess=preprocess or "power")
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     for name in names:
         check.one_of("baselines", name, ("all", *known))
@@ -206,16 +208,18 @@ def _split(
             problem = f"is for {number.held.shape[1]} rows, and the frame has {len(data)}"
             raise check.DataError("folds", None, None, problem, "make it of this frame's rows")
         return number.check(every=False, group=data.group)
-    if time is not None:
-        return folds.forward(frame.Frame.open(table).cells(time), number)
     if buffer is not None:
         if data.place is None:
             remedy = "tell the model where units are: place=(…, …)"
             raise check.DataError("buffer", None, buffer, "needs a place for each unit", remedy)
         return folds.buffered(data.place, number, model.seed, buffer)
-    rate = empirical_rate(data.family, data.y, data.seen)
+    rate, opened = empirical_rate(data.family, data.y, data.seen), frame.Frame.open(table)
+    if time is not None:
+        with opened.telling(words={"time": time}):
+            return folds.forward(opened.cells(time), number)
     if data.group is not None:
-        return folds.grouped(data.group, number, model.seed, rate=rate)
+        with opened.telling(words={"group": model.group}):
+            return folds.grouped(data.group, number, model.seed, rate=rate)
     return folds.stratified(rate, number, model.seed)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ldf.distributions.beta import Beta
-from ldf.distributions.mixture_units import Units, columns, log_sum
+from ldf.distributions.mixture_units import Units, columns, location, log_sum
 from ldf.distributions.search import Scale
 from ldf.statistic import Trials
 
@@ -43,10 +43,11 @@ def entropy(of: Units) -> np.ndarray:
 def _by_equal_steps(of: Units) -> tuple[np.ndarray, np.ndarray]:
     """The entropies, and which of them are good."""
     found, good = np.zeros(len(of)), np.zeros(len(of), bool)
-    low, high = _outermost(of)
+    line = _Line.of(of, of.support[1])
+    low, high = _outermost(of, line)
     left = np.nonzero(np.isfinite(high - low))[0]
     low, step, number = low[left], (high - low)[left] / STEPS, STEPS
-    terms = _terms(of[left])
+    terms = _terms(of[left], line[left])
     total = step * sum(terms(low + i * step) for i in range(number + 1))
     for _ in range(HALVINGS):
         between = step * sum(terms(low + (i + 0.5) * step) for i in range(number))
@@ -57,24 +58,24 @@ def _by_equal_steps(of: Units) -> tuple[np.ndarray, np.ndarray]:
         left, low, step, number = left[more], low[more], step[more] / 2, 2 * number
         if not len(left):
             break
-        total, terms = total[:, more], _terms(of[left])
+        total, terms = total[:, more], _terms(of[left], line[left])
     return found, good
 
 
-def _outermost(of: Units) -> tuple[np.ndarray, np.ndarray]:
-    """The places outside of which is next to nothing; infinite where floats do not go as far."""
-    components, scale = of.components, _scale(of)
-    low, _ = of.ends(components.quantile(TAIL))
-    if isinstance(components, Beta):  # next to 1 as exact as next to 0
-        over, _ = of.ends(_mirrored(components).quantile(TAIL))
-        return np.log(low) - np.log1p(-low), np.log1p(-over) - np.log(over)
-    _, high = of.ends(components.quantile(1 - TAIL))
-    low, high = (np.where(x > 0, x, np.nan) if scale.lower == 0 else x for x in (low, high))
-    return scale.place(low), scale.place(high)
+def _outermost(of: Units, line: _Line) -> tuple[np.ndarray, np.ndarray]:
+    """The places outside of which is next to nothing."""
+    low, _ = of.ends(of.components.quantile(TAIL))
+    if isinstance(of.components, Beta):  # next to 1 as exact as next to 0
+        over, _ = of.ends(_mirrored(of.components).quantile(TAIL))
+        return line.stretch(np.log(low) - np.log1p(-low)), line.stretch(
+            np.log1p(-over) - np.log(over)
+        )
+    _, high = of.ends(of.components.quantile(1 - TAIL))
+    return line.place(low), line.place(high)
 
 
-def _terms(of: Units) -> Callable[[np.ndarray], np.ndarray]:
-    """At places on the scale without ends: the integrands of the entropy and of the mass."""
+def _terms(of: Units, line: _Line) -> Callable[[np.ndarray], np.ndarray]:
+    """At places on the line: the integrands of the entropy and of the mass."""
     if isinstance(of.components, Beta):
         # By the logarithms of x and of 1 − x, of which neither is ever rounded to zero.
         natural = of.components.natural
@@ -82,13 +83,14 @@ def _terms(of: Units) -> Callable[[np.ndarray], np.ndarray]:
         a, b = natural.successes - 1, natural.failures - 1
 
         def logs(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            log_x, log_rest = -np.logaddexp(0.0, -place), -np.logaddexp(0.0, place)
-            return log_sum(constant + a * log_x + b * log_rest), log_x + log_rest
+            logit, speed = line.plain(place)
+            log_x, log_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
+            log_density = log_sum(constant + a * log_x + b * log_rest)
+            return log_density, log_x + log_rest + np.log(speed)
     else:
-        scale, rows = _scale(of), np.arange(len(of))
 
         def logs(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            x, speed = scale.both(place, rows)
+            x, speed = line.value(place)
             return of.log_prob(x), np.log(speed)
 
     def terms(place: np.ndarray) -> np.ndarray:
@@ -103,38 +105,37 @@ def _mirrored(of: Beta) -> Beta:
     return Beta(Trials(of.natural.failures, of.natural.successes))
 
 
-# --- scales without ends ------------------------------------------------------------------------
+class _Line:
+    """A scale for each unit on which the support is the whole line and tails are short: identity,
+    log or logit, and of that a line near the middle, a logarithm far from it."""
 
+    def __init__(self, scale: Scale, centre: np.ndarray, spread: np.ndarray) -> None:
+        self.scale, self.centre, self.spread = scale, centre, spread
 
-class _Plain(Scale):
-    """Identity, log or logit: the same for all units."""
+    @classmethod
+    def of(cls, of: Units, until: float) -> _Line:
+        scale = Scale((of.support[0], until))
+        low, centre, high = columns(line.place, np.minimum(of.knots(3), until)).T
+        return cls(scale, centre, np.maximum((high - low) / 2, 1e-300))
 
-    def both(self, place: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """x, and dx by d(place)."""
-        x = self.value(place)
-        return x, self.speed(x)
-
-
-class _Sinh:
-    """For the whole line: a line near the middle of each unit, a logarithm far from it."""
-
-    lower = -np.inf
-
-    def __init__(self, of: Units) -> None:
-        low, self.centre, high = of.knots(3).T
-        self.spread = np.maximum((high - low) / 2, 1e-300)
+    def __getitem__(self, rows: np.ndarray) -> _Line:
+        return _Line(self.scale, self.centre[rows], self.spread[rows])
 
     def place(self, x: np.ndarray) -> np.ndarray:
-        return np.arcsinh((x - self.centre) / self.spread)
+        return self.stretch(self.scale.place(x))
 
-    def both(self, place: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        spread = self.spread[rows]
-        return self.centre[rows] + spread * np.sinh(place), spread * np.cosh(place)
+    def stretch(self, plain: np.ndarray) -> np.ndarray:
+        return np.arcsinh((plain - self.centre) / self.spread)
 
+    def plain(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The place on the plain scale, and its change by that here."""
+        return self.centre + self.spread * np.sinh(place), self.spread * np.cosh(place)
 
-def _scale(of: Units, until: float | None = None) -> _Plain | _Sinh:
-    start, end = of.support
-    return _Plain((start, end if until is None else until)) if start == 0 else _Sinh(of)
+    def value(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """x, and dx by d(place)."""
+        plain, speed = self.plain(place)
+        x = self.scale.value(plain)
+        return x, self.scale.speed(x) * speed
 
 
 # --- panels -------------------------------------------------------------------------------------
@@ -156,7 +157,6 @@ GAUSS = (
     *(0.0, 0.129484966168869693270611432679, 0.0, 0.279705391489276667901467771424),
     *(0.0, 0.381830050505118944950369775489, 0.0, 0.417959183673469387755102040816),
 )
-PANELS = 5
 PRECISION = 1e-7
 
 
@@ -178,33 +178,32 @@ def _by_panels(of: Units, until: float) -> np.ndarray:
     """Up to a place, on a scale without ends: panels are halved until two rules agree on each."""
     if not len(of):
         return np.zeros(0)
-    start, scale = of.support[0], _scale(of, until)
+    start, line = of.support[0], _Line.of(of, until)
     low, _ = of.ends(of.components.quantile(TAIL))
     _, high = of.ends(of.components.quantile(1 - TAIL))
     if start == 0:
         high = np.clip(high, 2e-300, until)
         low = np.clip(low, 1e-300, high / 2)
-    units = np.arange(len(of))
-    inner = np.clip(of.knots(PANELS - 1), low[:, None], high[:, None])
-    edges = np.concatenate([low[:, None], inner, high[:, None]], 1)
-    edges = columns(scale.place, edges)
-    # The outermost panels are long: by halves.
-    edges = np.insert(edges, 1, (edges[:, 0] + edges[:, 1]) / 2, 1)
-    edges = np.insert(edges, -1, (edges[:, -2] + edges[:, -1]) / 2, 1)
+    # Panels begin in the middle of each component and some way to either side, lest one is missed.
+    centre, spread = location(of.components)
+    inner = np.concatenate([centre + z * spread for z in (-8, -2.5, 0, 2.5, 8)]).T
+    inner = np.sort(np.clip(inner, low[:, None], high[:, None]), 1)
+    edges = columns(line.place, np.concatenate([low[:, None], inner, high[:, None]], 1))
 
     def integrals(rows: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-        at, fine, coarse = of[rows], np.zeros(len(rows)), np.zeros(len(rows))
+        at, on, fine, coarse = of[rows], line[rows], np.zeros(len(rows)), np.zeros(len(rows))
         for node, kronrod, gauss in zip(NODES, KRONROD, GAUSS, strict=True):
             for side in (-1, 1) if node else (1,):
-                x, speed = scale.both((a + b) / 2 + (b - a) / 2 * node * side, rows)
+                x, speed = on.value((a + b) / 2 + (b - a) / 2 * node * side)
                 log_density = at.log_prob(x)
                 f = np.exp(log_density)
                 value = np.where(f > 0, -f * log_density * speed, 0.0) * (b - a) / 2
                 fine, coarse = fine + kronrod * value, coarse + gauss * value
         return fine, coarse
 
-    entropy = np.zeros(len(units))
-    rows, a, b = np.repeat(units, PANELS + 2), edges[:, :-1].reshape(-1), edges[:, 1:].reshape(-1)
+    entropy, panels = np.zeros(len(of)), edges.shape[1] - 1
+    rows, a, b = np.repeat(np.arange(len(of)), panels), edges[:, :-1].ravel(), edges[:, 1:].ravel()
+    rows, a, b = (part[a < b] for part in (rows, a, b))
     for _ in range(40):
         if not len(rows):
             break
