@@ -76,7 +76,7 @@ bench-quality: $(STAMP)
 	$(CPU) $(BIN)/python bench/quality.py --data $(DATA) --page docs/quality-measured.md
 
 bench-claims: $(STAMP)
-	$(CPU) $(BIN)/python bench/claims.py --data $(DATA) --page docs/claims-measured.md
+	$(CPU) $(BIN)/python bench/claims.py --data $(DATA)
 
 bench-truth: $(STAMP)
 	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md

@@ -5,7 +5,7 @@ cells whose true θ lies in the interval is counted: given auxiliary data and gi
 without primary data, held-out cells and training cells.
 
 - Cells without primary data are answered for by the fitted model.
-- Held-out cells: a tenth of the surveyed cells is kept from the model; given both, their primary
+- Held-out cells: a quarter of the surveyed cells is kept from the model; given both, their primary
   data then enter the posterior, but not the mapping.
 - Training cells are answered for by fits that have not seen them.
 
@@ -35,7 +35,7 @@ def inside(truth: str, seed: int) -> dict[str, np.ndarray]:
     frame = pd.DataFrame(cells.features, columns=list(FEATURES))
     frame["electrified"], frame["buildings"] = cells.electrified, cells.buildings
     surveyed = np.flatnonzero(np.isfinite(cells.buildings))
-    held = np.random.default_rng(seed).permutation(surveyed)[: len(surveyed) // 10]
+    held = np.random.default_rng(seed).permutation(surveyed)[: len(surveyed) // 4]
     shown = frame.copy()
     shown.loc[held, ["electrified", "buildings"]] = np.nan
     primary = {"successes": "electrified", "trials": "buildings"}

@@ -22,7 +22,7 @@ from sklearn.base import clone
 import ldf
 from ldf import CalibrationWarning, DataError, DataWarning, Ensemble, Fusion, Linear, Member
 from ldf.data import read
-from units import BINOMIAL, FAMILIES, LINES, TINY, fusion, villages
+from units import BINOMIAL, FAMILIES, LINE, LINES, TINY, fusion, villages
 
 VILLAGES = villages()
 SURVEYED = VILLAGES["lit"].notna().to_numpy()
@@ -530,7 +530,7 @@ def test_a_constant_column_is_left_out_and_told() -> None:
 
 
 def test_few_units_have_fewer_parts() -> None:
-    ensemble = Ensemble((Member(Linear()),), parts=8)
+    ensemble = Ensemble((Member(LINE),), parts=8)
     few = VILLAGES.copy()
     few.loc[few.index[6:], "lit"] = np.nan
     model = fusion(ensemble=ensemble).fit(few)

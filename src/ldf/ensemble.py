@@ -32,14 +32,15 @@ class Member:
 
 
 # Wide enough for the widest member. The narrowest has no hidden unit at all: its rate is linear
-# and its count is one number, the regression that people use today.
+# and its count is one number, the regression that people use today. The wide ones are held back
+# more, so that columns that say nothing do no harm.
 NETWORK = Network(shared=(32,), branch=(8,), linear_path=True)
 MEMBERS = (
     Member(NETWORK, width=0),
     Member(NETWORK, width=8),
-    Member(NETWORK, width=32, dropout=0.2),
+    Member(NETWORK, width=32, dropout=0.2, penalty=1e-2),
     Member(NETWORK, "standard", width=8),
-    Member(NETWORK, "standard", width=32, dropout=0.2),
+    Member(NETWORK, "standard", width=32, dropout=0.2, penalty=1e-2),
 )
 
 

@@ -13,6 +13,7 @@ columns are categories; a cell may be missing if cells of its column were in the
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import narwhals as nw
@@ -78,7 +79,7 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         sample_weight: Any = None,
     ) -> FusionRegressor:
         """Learn from the rows whose y is not missing."""
-        validate_data(self, X, reset=True, skip_check_array=True)  # which takes their names
+        self._take_names(X, reset=True)
         design = {"trials": trials, "exposure": exposure, "n": n, "variance": variance}
         primary, columns = self._primary(y, design)
         weights = None
@@ -97,7 +98,7 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
     def predict_posterior(self, X: Any) -> Posterior:
         """The posterior of θ given X."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._take_names(X, reset=False)
         return self.fusion_.posterior(self._table(X, {}), given="auxiliary")
 
     def score(
@@ -114,12 +115,15 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         """The mean log-predictive of y. Rows of the fit are scored by fits without them, and rows
         that saw nothing (no trials) do not count."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._take_names(X, reset=False)
         design = {"trials": trials, "exposure": exposure, "n": n, "variance": variance}
         scores = self.fusion_.log_scores(self._table(X, self._primary(y, design)[1]))
         weight = np.ones(len(scores)) if sample_weight is None else column_or_1d(sample_weight)
         check_consistent_length(scores, weight)
         known = np.isfinite(scores)
+        if not weight[known].any():
+            remedy = "give rows that saw something and count"
+            raise check.DataError("y", None, None, "has no row that can be scored", remedy)
         return float(np.average(scores[known], weights=weight[known]))
 
     def __sklearn_tags__(self) -> Any:
@@ -134,6 +138,13 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         return tags
 
     # --- X and y as the frame of a Fusion ---
+
+    def _take_names(self, X: Any, reset: bool) -> None:
+        """Of the columns, which scikit-learn keeps and compares with later ones."""
+        whole = hasattr(X, "columns")
+        if whole:
+            Frame.open(X)  # which refuses what is there twice
+        validate_data(self, X, reset=reset, skip_check_array=whole, **({} if whole else ANY_CELLS))
 
     def _names(self) -> list[str]:
         """Of the columns of X: a frame's own, or numbered."""
@@ -163,6 +174,9 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
             primary, columns = {outcome: name}, {name: column_or_1d(y, warn=True)}
         for word, values in design.items():
             if values is None:
+                if word in family.design and _is_needed(family, word):
+                    remedy = f"give it beside y: {word}=…"
+                    raise check.DataError(word, None, None, "is not given", remedy)
                 continue
             if word not in family.columns:
                 problem = f"is not a word of {type(family).__name__}"
@@ -175,13 +189,17 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         """X with other columns beside it: a frame as a frame of its kind, an array as a dict."""
         check_consistent_length(X, *columns.values())
         if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
-            Frame.open(X)  # which refuses what is there twice
             frame = nw.from_native(X, eager_only=True)
             kind = frame.implementation
             more = [nw.new_series(name, cells, backend=kind) for name, cells in columns.items()]
             return frame.with_columns(*more).to_native()
         array = check_array(X, **ANY_CELLS)
         return dict(zip(self._names(), array.T, strict=True)) | columns
+
+
+def _is_needed(family: Family, word: str) -> bool:
+    known = inspect.signature(family.statistic).parameters
+    return word in known and known[word].default is inspect.Parameter.empty
 
 
 def _is_vector(family: Family) -> bool:

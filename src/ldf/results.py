@@ -15,6 +15,7 @@ import numpy as np
 
 from ldf import check, frame
 from ldf.distributions import Distribution, Mixture
+from ldf.distributions.base import check_mass
 from ldf.special import check_draws
 from ldf.statistic import Statistic
 
@@ -173,7 +174,8 @@ class Posterior(Result):
 
     def component(self, component: Any) -> Posterior:
         """Of one component of a vector θ."""
-        part = self.distribution.marginal(self.units.position(component))
+        position = self.units.position(component)
+        part = self.distribution.marginal(position)
         units = Units(self.units.source, self.units.label, ())
         shared = self.pseudo if self.pseudo is None or np.ndim(self.pseudo.n) == 1 else None
         return Posterior(part, units, self.given, shared, self.out_of_fold)
@@ -202,6 +204,7 @@ class Posterior(Result):
         `by` and `weights` are columns of the frame, or one value a unit. The mean is exact, the
         rest is by joint draws."""
         self._refuse_vector()
+        check_mass(mass)
         group = np.zeros(len(self), int) if by is None else self.units.groups(by)
         weight = np.ones(len(self)) if weights is None else self.units.weights(weights)
         names, index = _distinct(group)
@@ -228,6 +231,9 @@ class Posterior(Result):
         """Who is highest: the mean rank (1: the highest θ), its central interval, and P(among the
         top so many), by joint draws."""
         self._refuse_vector()
+        check_mass(mass)
+        if top < 1:
+            raise check.DataError("top", None, top, "is nobody", "ask for the top 1 or more")
         theta = self.sample(draws, seed)
         order = np.argsort(-theta, 1, kind="stable")
         rank = np.empty_like(order)

@@ -124,7 +124,7 @@ def _candidates(
     if last:  # as near as it came: the mass at least is exact, if there is as much
         at = of[rows]
         bad = np.nonzero(~good & must & (at.cdf(low) + mass <= 1))[0]
-        high[bad] = quantile(at[bad], at[bad].cdf(low[bad]) + mass)
+        high[bad] = _at_least(at[bad], at[bad].cdf(low[bad]) + mass)
         good[bad] = True
     found = [(rows, low, high, good, good), *whole]
     rows, low, high, holds, sure = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -165,12 +165,22 @@ class _Edge:
 
 def _from_the_edge(of: Units, edge: float, q: float) -> np.ndarray:
     """The other end of an interval from an end of the support."""
+    if edge == of.support[0]:
+        return _at_least(of, np.full(len(of), q))
     inner = quantile(of, np.full(len(of), q))
-    if edge == of.support[1]:  # the next float may hold too little: take the one before
-        close = np.nonzero(edge - inner < 1e-6)[0]
-        short = of[close].exceeds(inner[close]) < 1 - q
-        inner[close] = np.where(short, np.nextafter(inner[close], 0.0), inner[close])
+    close = np.nonzero(edge - inner < 1e-6)[0]  # the next float may hold too little
+    short = of[close].exceeds(inner[close]) < 1 - q
+    inner[close] = np.where(short, np.nextafter(inner[close], 0.0), inner[close])
     return inner
+
+
+def _at_least(of: Units, q: np.ndarray) -> np.ndarray:
+    """Quantiles that hold as much, also where much is between the last floats before 1."""
+    x = quantile(of, q)
+    close = np.nonzero(of.support[1] - x < 1e-6)[0]
+    short = of[close].cdf(x[close]) < q[close]
+    x[close] = np.where(short, np.nextafter(x[close], np.inf), x[close])
+    return x
 
 
 def _bounded(x: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
