@@ -107,6 +107,36 @@ def test_coverage_by_hand() -> None:
     assert "component" not in row
 
 
+def test_coverage_by_groups_by_hand() -> None:
+    law, y = RIGHT["classes"]
+    alone, plain = (coverage(law, y, [0.5, 0.9], N > 0, group) for group in (np.arange(M), None))
+    # Its own group each: the spread that is seen, rather than the one that is expected.
+    np.testing.assert_allclose(alone.standard_error, plain.standard_error, rtol=0.1)
+    np.testing.assert_array_equal(alone.difference, plain.difference)
+    group, seen = np.arange(M) % 40, N > 0
+    found = coverage(law, y, masses=[0.8], counted=seen, group=[f"group {g}" for g in group])
+    lower, upper = law.interval(0.8)
+    off = ((lower <= y) & (y <= upper)) - (law.cdf(upper) - law.cdf(lower - 1))
+    off = off[seen] - off[seen].mean(0)
+    sums = np.stack([off[group[seen] == g].sum(0) for g in range(40)])
+    expected = np.sqrt(40 / 39 * (sums**2).sum(0)) / seen.sum()
+    np.testing.assert_allclose(found.standard_error, expected)
+    assert np.isnan(coverage(law, y, [0.8], group=np.zeros(M)).standard_error).all()
+
+
+def test_groups_that_err_alike_widen_the_standard_error_of_coverage() -> None:
+    group, draws = np.repeat(np.arange(60), 10), []
+    law = d.Gaussian(Potential(np.zeros(600), np.ones(600)))
+    for _ in range(100):
+        shared, own = np.repeat(rng.normal(size=60), 10), rng.normal(size=600)
+        y = np.sqrt(0.8) * shared + np.sqrt(0.2) * own  # a standard normal each
+        found = [coverage(law, y, [0.8], group=g) for g in (group, None)]
+        draws.append([found[0].difference[0], *(table.standard_error[0] for table in found)])
+    difference, grouped, plain = np.array(draws).T
+    assert grouped.mean() == pytest.approx(difference.std(), rel=0.2)
+    assert plain.mean() < 0.6 * difference.std()
+
+
 def test_what_holds_everything_tests_nothing_and_what_is_sure_and_wrong_is_infinitely_so() -> None:
     nothing_asked = d.BetaBinomial(Trials(A[:5], B[:5]), np.zeros(5))
     found = coverage(nothing_asked, np.zeros(5))
@@ -384,6 +414,8 @@ coverage(THREE, [1, 2, 3], counted=[1, 1, 0])
     column 'counted' is not true or false; give trials > 0, say.
 coverage(THREE, [1, 2, 3], counted=[True, True])
     column 'counted' has shape (2,) but the units have (3,); give one value a unit.
+coverage(THREE, [1, 2, 3], group=['a', 'b'])
+    column 'group' has 2 rows but there are 3 units; give one value a unit.
 pit(THREE, [1, 2, 3], 0, counted=[False] * 3)
     column 'y' has no unit that counts; give one or more.
 coverage_of(THREE, ['a', 'b', 'c'])

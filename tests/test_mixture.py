@@ -83,10 +83,11 @@ def grid(of: Any) -> tuple[np.ndarray, np.ndarray]:
 def test_moments_cdf_and_entropy_are_integrals_of_the_mixed_density(name: str) -> None:
     # Near 1 a float has too few digits for the grid where there are few failures.
     components = d.Beta(Trials(A, B + 1)) if name == "Beta" else CONTINUOUS[name]
-    mixed = d.mixture(W, components)
+    components, w = components[:, FEW], W[:, FEW]
+    mixed = d.mixture(w, components)
     x, measure = grid(mixed)
     parts = np.exp(components.log_prob(x[:, None, None]))
-    density = (W * parts).sum(1)
+    density = (w * parts).sum(1)
     np.testing.assert_allclose(np.exp(mixed.log_prob(x[:, None])), density, rtol=1e-9, atol=1e-290)
     mass = density * measure[:, None]
     np.testing.assert_allclose(mass.sum(0), 1, rtol=1e-8)
@@ -110,12 +111,9 @@ def test_the_entropy_of_u_shaped_rates_is_their_integral() -> None:
     """Of a = b = ½ and a = b = ¼, whose mass near 1 no float reaches: by symmetry."""
     mixed = d.mixture([0.4, 0.6], d.Beta(Trials(*[np.array([[0.5], [0.25]])] * 2)))
 
-    def surprise(s: float) -> float:
-        x = np.exp(s)
-        log_density = float(mixed.log_prob(np.array([x]))[0])
-        return -np.exp(log_density + s) * log_density
-
-    half, _ = scipy.integrate.quad(surprise, -300, np.log(0.5), limit=500, epsabs=1e-10)
+    s = np.linspace(-300, np.log(0.5), 60_001)
+    log_density = mixed.log_prob(np.exp(s)[:, None])[:, 0]
+    half = scipy.integrate.simpson(-np.exp(log_density + s) * log_density, x=s)
     assert mixed.entropy()[0] == pytest.approx(2 * half, abs=1e-7)
 
 
@@ -306,19 +304,17 @@ def test_one_component_answers_for_itself(name: str) -> None:
 @every_number
 def test_the_order_of_components_does_not_matter_nor_does_one_without_weight(name: str) -> None:
     components, w = {**CONTINUOUS, **WHOLE}[name][:, FEW], W[:, FEW]
-    order = np.array([2, 0, 1])
-    one, other = d.mixture(w, components), d.mixture(w[order], components[order])
-    padded = d.mixture(np.append(w, 0 * w[:1], 0), components[np.array([0, 1, 2, 0])])
+    order = np.array([2, 0, 1, 0])  # the last without weight
+    one = d.mixture(w, components)
+    other = d.mixture(np.where([[1], [1], [1], [0]], w[order], 0), components[order])
     for asked, values in ASKED.items():
-        want = getattr(one, asked)(*values)
-        for of in (other, padded):
-            got = getattr(of, asked)(*values)
-            np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12, err_msg=asked)
+        got, want = (getattr(of, asked)(*values) for of in (other, one))
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12, err_msg=asked)
 
 
 @every_number
 def test_two_equal_components_are_one(name: str) -> None:
-    components = {**CONTINUOUS, **WHOLE}[name]
+    components = {**CONTINUOUS, **WHOLE}[name][:, FEW]
     twice, once = d.mixture([0.3, 0.7], components[np.array([1, 1])]), components[1]
     for asked, values in ASKED.items():
         got, want = (getattr(of, asked)(*values) for of in (twice, once))

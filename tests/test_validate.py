@@ -288,6 +288,6 @@ def test_an_unknown_model(cv: CrossValidation) -> None:
 
 
 def test_families_without_textbook_regressions_stand_alone() -> None:
-    assert _baselines(ldf.Exponential(), "all") == {}
+    assert _baselines(ldf.Exponential(), "all", "power") == {}
     with pytest.raises(DataError, match="has no textbook regressions"):
-        _baselines(ldf.Exponential(), "intercept")
+        _baselines(ldf.Exponential(), "intercept", "power")

@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from ldf import assess, datasets, folds, plot
     from ldf.data import DataWarning
     from ldf.ensemble import Ensemble, Member, random_search
-    from ldf.estimator import CalibrationWarning, Fusion
+    from ldf.estimator import CalibrationWarning, Fusion, load
     from ldf.fit import Schedule
     from ldf.folds import Split
     from ldf.mappings import Linear, Network
     from ldf.regressor import FusionRegressor
-    from ldf.store import load
     from ldf.validate import cross_validate
 
 # Where the names above live; a module lives in itself.
@@ -51,7 +50,7 @@ _LATER = {
     "Schedule": "fit",
     "Split": "folds",
     "cross_validate": "validate",
-    "load": "store",
+    "load": "estimator",
     "random_search": "ensemble",
 }
 

@@ -63,49 +63,83 @@ class Coverage(Table):
     observed: np.ndarray  # the share of units inside their interval
     expected: np.ndarray  # the mass these intervals hold, on average
     difference: np.ndarray  # observed − expected
-    standard_error: np.ndarray  # of the difference, if the predictives are right
+    standard_error: np.ndarray  # of the difference, if the predictives are right, or by groups
     z: np.ndarray  # NaN where every interval holds all there is
     units: np.ndarray
     component: np.ndarray | None = None
 
 
 def coverage(
-    predictive: Any, y: Any, masses: Sequence[float] = MASSES, counted: Any = None
+    predictive: Any,
+    y: Any,
+    masses: Sequence[float] = MASSES,
+    counted: Any = None,
+    group: Any = None,
 ) -> Coverage:
     """How often the narrowest intervals hold the data, beside how often they should.
 
-    Units are taken as independent given their predictives: a z beyond ±3 says that these are too
-    sure of themselves (below) or not sure enough (above).
+    A z beyond ±3 says that the predictives are too sure of themselves (below) or not sure enough
+    (above). Units are taken as independent given their predictives. Where neighbours err alike,
+    give the `group` (a state, a block, a fold) within which they may: groups are then what is
+    independent, and the standard error comes from their sums, as in `score_difference`. Of a
+    single group there is none: NaN.
     """
-    return _coverage("y", predictive, y, masses, counted)
+    return _coverage("y", predictive, y, masses, counted, group)
 
 
 def coverage_of(
-    posterior: Any, theta: Any, masses: Sequence[float] = MASSES, counted: Any = None
+    posterior: Any,
+    theta: Any,
+    masses: Sequence[float] = MASSES,
+    counted: Any = None,
+    group: Any = None,
 ) -> Coverage:
     """The same of θ, where it is known because it was simulated."""
-    return _coverage("theta", posterior, theta, masses, counted)
+    return _coverage("theta", posterior, theta, masses, counted, group)
 
 
 def _coverage(
-    column: str, law: Any, values: Any, masses: Sequence[float], counted: Any
+    column: str, law: Any, values: Any, masses: Sequence[float], counted: Any, group: Any
 ) -> Coverage:
     law, y, kept = _beside(column, law, values, counted)
+    codes = None if group is None else _groups(group, kept)
     found = []
     for mass in masses:
         lower, upper = law.interval(mass)
         inside = (lower <= y) & (y <= upper)
         held = np.broadcast_to(np.clip(law.cdf(upper) - _less(law, lower), 0, 1), y.shape)
         inside, held = _columns(inside[kept]), _columns(held[kept])
-        variance = (held * (1 - held)).sum(0) / len(held) ** 2
-        found.append((np.full(held.shape[1], mass), inside.mean(0), held.mean(0), variance))
-    mass, observed, expected, variance = (np.concatenate(c) for c in zip(*found, strict=True))
-    difference, error = observed - expected, np.sqrt(variance)
+        if codes is None:
+            error = np.sqrt((held * (1 - held)).sum(0)) / len(held)
+        else:
+            error = _clustered(inside - held, codes)
+        found.append((np.full(held.shape[1], mass), inside.mean(0), held.mean(0), error))
+    mass, observed, expected, error = (np.concatenate(c) for c in zip(*found, strict=True))
+    difference = observed - expected
     with np.errstate(divide="ignore", invalid="ignore"):
         z = difference / error
     units = np.full(len(mass), int(kept.sum()))
     component = np.tile(np.arange(y.shape[-1]), len(masses)) if y.ndim > 1 else None
     return Coverage(mass, observed, expected, difference, error, z, units, component)
+
+
+def _groups(group: Any, kept: np.ndarray) -> np.ndarray:
+    """A number from 0 on for each unit that counts."""
+    codes = group_codes("group", group)
+    if len(codes) != len(kept):
+        problem = f"has {len(codes)} rows but there are {len(kept)} units"
+        raise DataError("group", None, None, problem, "give one value a unit")
+    return np.unique(codes[kept], return_inverse=True)[1]
+
+
+def _clustered(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The standard error of the mean of each column: deviations are summed within groups."""
+    groups = int(codes.max()) + 1
+    if groups == 1:
+        return np.full(values.shape[1], np.nan)
+    deviation = values - values.mean(0)
+    sums = np.stack([np.bincount(codes, weights=column) for column in deviation.T], 1)
+    return np.sqrt(groups / (groups - 1) * (sums**2).sum(0)) / len(values)
 
 
 # --- the probability integral transform ---------------------------------------------------------
@@ -188,16 +222,11 @@ def score_difference(
         check.refuse(column, named[column], np.isnan(values) & kept, "is missing", COUNTED)
     p, q = p[kept], q[kept]
     _refuse_none("log_p", len(p))
+    codes = np.arange(len(p)) if group is None else _groups(group, kept)
     with np.errstate(invalid="ignore"):
         gain = np.where(p == q, 0.0, p - q)  # where both are −∞, neither is better
-        deviation = gain - gain.mean()
-        codes = np.arange(len(p)) if group is None else group_codes("group", group)[kept]
-        _, codes = np.unique(codes, return_inverse=True)
-        groups = int(codes.max()) + 1
-        sums = np.bincount(codes, weights=deviation)
-        error = np.nan
-        if groups > 1:
-            error = np.sqrt(groups / (groups - 1) * (sums**2).sum()) / len(gain)
+        (error,) = _clustered(gain[:, None], codes)
+    groups = int(codes.max()) + 1
     better = ((gain > 0) + 0.5 * (gain == 0)).mean()
     return ScoreDifference(float(gain.mean()), float(error), float(better), len(gain), groups)
 

@@ -114,9 +114,11 @@ class CrossValidation:
         return assess.score_difference(p, q, self.data.group, self.counted)
 
     def coverage(self, model: str, masses: Any = assess.MASSES) -> list[dict[str, Any]]:
-        """Observed and actual mass of the predictive's sets, with the standard error."""
+        """Observed and actual mass of the predictive's sets, with the standard error: by groups, if
+        the folds kept groups together."""
         law, y = self.predictive(model), self._outcome()
-        return assess.coverage(law, y, masses).rows()
+        group = None if self.data.group is None else self.data.group[self.counted]
+        return assess.coverage(law, y, masses, group=group).rows()
 
     def pit(self, model: str, seed: int = 0) -> np.ndarray:
         """The randomised probability integral transform: uniform if the model is right."""
@@ -188,7 +190,7 @@ def cross_validate(
 
 
 def _baselines(
-    family: Any, wanted: str | Iterable[str] | None, preprocess: str | None
+    family: Any, wanted: str | Iterable[str] | None, preprocess: str | None = None
 ) -> dict[str, Spec]:
     """All there are of the family, some by their names, or none; preprocessed as the model is."""
     if not wanted or (wanted == "all" and type(family).__name__ not in NAMES):

@@ -271,13 +271,10 @@ class _Numbers(Mixture, Univariate):
         check_q(q)
         if self._alone is not None:
             return self._alone.quantile(q)
-        q = np.asarray(q, dtype=float)
-        shape = np.broadcast_shapes(self.shape, q.shape)
+        shape = np.broadcast_shapes(self.shape, np.shape(q))
         units = np.arange(int(np.prod(self.shape))).reshape(self.shape)
-        units = np.broadcast_to(units, shape).reshape(-1)
-        return self._level(Units.of(self)[units], np.broadcast_to(q, shape).reshape(-1)).reshape(
-            shape
-        )
+        units, q = (np.broadcast_to(part, shape).reshape(-1) for part in (units, q))
+        return self._level(Units.of(self)[units], q).reshape(shape)
 
     @abstractmethod
     def _interval(self, of: Units, mass: float) -> tuple[np.ndarray, np.ndarray]: ...
