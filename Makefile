@@ -79,7 +79,7 @@ bench-claims: $(STAMP)
 	$(CPU) $(BIN)/python bench/claims.py --data $(DATA)
 
 bench-truth: $(STAMP)
-	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md
+	$(CPU) $(BIN)/python bench/truth.py
 
 # Versions already in constraints.txt are kept where they still fit, unless UPGRADE is set.
 lock:

@@ -6,7 +6,7 @@ lower entropy than the compound regression's, and the mean log scores. Variants 
 network trained by model selection against the regression, with the classes balanced, as the paper
 does, to the default ensemble. Every regression gets the variant's preprocessing.
 
-    python bench/claims.py [--data ../shared/data] [--page docs/claims-measured.md]
+    python bench/claims.py [--data ../shared/data] [--page FILE]
 """
 
 from __future__ import annotations

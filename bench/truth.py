@@ -9,7 +9,7 @@ without primary data, held-out cells and training cells.
   data then enter the posterior, but not the mapping.
 - Training cells are answered for by fits that have not seen them.
 
-    python bench/truth.py [--seeds 20] [--page docs/truth-measured.md]
+    python bench/truth.py [--seeds 20] [--page FILE]
 """
 
 from __future__ import annotations
