@@ -1,7 +1,7 @@
 """Which mappings learn, with which settings, and how their answers are combined.
 
 An `Ensemble` is a value: it is stored with the model, and two can be compared. Its defaults are
-what `make bench-quality` shows best over all of its sets, for none of them in particular.
+the same for every set; decision 10 says how they were chosen, `make bench-quality` how they do.
 """
 
 from __future__ import annotations
