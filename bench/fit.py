@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import ldf
@@ -35,7 +34,8 @@ SCHEDULE = Schedule()
 
 
 def protocol(seed: int = 0) -> dict[str, np.ndarray]:
-    """Standardised features, counts, and which rows each fit learns from and watches."""
+    """Counts, which rows each fit learns from and watches, and the features as its fold sees them:
+    standardised by the rows that are not held out."""
     cells = district("beta", seed)
     seen = np.isfinite(cells.buildings)
     x, k, n = cells.features[seen], cells.electrified[seen], cells.buildings[seen]
@@ -47,9 +47,11 @@ def protocol(seed: int = 0) -> dict[str, np.ndarray]:
         stop = ~held & (rng.random(len(k)) < 0.1)
         training.append(~held & ~stop)
         watched.append(stop)
-    x = (x - x.mean(0)) / x.std(0)
+    kept = [x[fold != f] for f in range(FOLDS)]
+    views = [(x - rows.mean(0)) / rows.std(0) for rows in kept]
     return {
-        "x": x.astype(np.float32),
+        "x": np.array(views, np.float32),
+        "view": np.arange(FOLDS * RESTARTS) % FOLDS,
         "successes": k.astype(np.float32),
         "trials": n.astype(np.float32),
         "training": np.array(training, np.float32),
@@ -62,18 +64,14 @@ def ours(data: dict[str, np.ndarray], schedule: Schedule) -> tuple[float, int, n
     begin = time.perf_counter()
     fits = len(data["training"])
     family = ldf.Binomial()
-    rows = Rows(
-        jnp.asarray(data["x"][None]),
-        jnp.zeros(fits, jnp.int32),
-        {name: jnp.asarray(data[name]) for name in ("successes", "trials")},
-        jnp.asarray(data["training"]),
-        jnp.asarray(data["watched"]),
-        jnp.zeros(len(data["x"])),
-    )
+    y = {name: data[name] for name in ("successes", "trials")}
+    none = np.zeros(data["x"].shape[1], np.float32)
+    rows = Rows(data["x"], data["view"], y, data["training"], data["watched"], none)
     model = Model(family, Network(by="rate"))
     ground = model.ground(family.prior(*PRIOR))
-    ground = jax.tree.map(lambda v: jnp.stack([jnp.asarray(v, jnp.float32)] * fits), ground)
-    settings = Settings(*(jnp.full(fits, v) for v in (RATE, PENALTY, 0.0, 12)))
+    ground = jax.tree.map(lambda v: np.stack([np.asarray(v, np.float32)] * fits), ground)
+    values = np.array([RATE, PENALTY, 0.0, 12], np.float32)
+    settings = Settings(*np.repeat(values[:, None], fits, 1))
     found = fit(model, rows, ground, settings, 0, schedule)
     return time.perf_counter() - begin, found.steps, found.score
 

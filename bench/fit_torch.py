@@ -64,13 +64,13 @@ def loop(data: dict[str, np.ndarray], protocol: Protocol, fits: int, threads: in
     torch.set_num_threads(threads)
     x, *y = load(data)
 
-    def log_p(net: Any, rows: Any) -> Any:
-        return log_predictive(protocol, net(x[rows]), *(value[rows] for value in y))
+    def log_p(net: Any, seen: Any, rows: Any) -> Any:
+        return log_predictive(protocol, net(seen[rows]), *(value[rows] for value in y))
 
     begin, steps, scores = time.perf_counter(), 0, []
     for f in range(fits):
         torch.manual_seed(f)
-        net = Net()
+        net, seen = Net(), x[data["view"][f]]
         adam = torch.optim.Adam(net.parameters(), lr=protocol.rate)
         learn = torch.tensor(np.flatnonzero(data["training"][f]))
         watch = torch.tensor(np.flatnonzero(data["watched"][f]))
@@ -79,12 +79,12 @@ def loop(data: dict[str, np.ndarray], protocol: Protocol, fits: int, threads: in
             for rows in learn[torch.randperm(len(learn))].split(protocol.batch):
                 adam.zero_grad()
                 squared = sum((w**2).sum() for w in net.parameters() if w.ndim > 1)
-                loss = protocol.penalty * squared - log_p(net, rows).mean()
+                loss = protocol.penalty * squared - log_p(net, seen, rows).mean()
                 loss.backward()
                 adam.step()
                 steps += 1
             with torch.no_grad():
-                score = float(log_p(net, watch).mean())
+                score = float(log_p(net, seen, watch).mean())
             best, since = (score, 0) if score > best else (best, since + 1)
             epoch += 1
         scores.append(best)
@@ -102,20 +102,22 @@ def together(data: dict[str, np.ndarray], protocol: Protocol, threads: int) -> R
     watching = torch.argsort(watched, dim=1, descending=True, stable=True)[:, :most]
     watched = watched.gather(1, watching)
     watched = watched / watched.sum(1, keepdim=True)
-    share = training * len(x) / training.sum(1, keepdim=True)
+    size = x.shape[1]
+    share = training * size / training.sum(1, keepdim=True)
+    x = x[torch.tensor(data["view"])]  # as each fit sees it
 
-    def log_p(weights: dict[str, Any], rows: Any) -> Any:
-        pseudo = functional_call(net, weights, (x[rows],))
+    def log_p(weights: dict[str, Any], x: Any, rows: Any) -> Any:
+        pseudo = functional_call(net, weights, (x,))
         return log_predictive(protocol, pseudo, *(value[rows] for value in y))
 
-    def loss(weights: dict[str, Any], rows: Any, share: Any) -> Any:
+    def loss(weights: dict[str, Any], x: Any, rows: Any, share: Any) -> Any:
         squared = sum((w**2).sum() for w in weights.values() if w.ndim > 1)
-        return protocol.penalty * squared - (share * log_p(weights, rows)).mean()
+        return protocol.penalty * squared - (share * log_p(weights, x, rows)).mean()
 
-    def score(weights: dict[str, Any], rows: Any, share: Any) -> Any:
-        return (share * log_p(weights, rows)).sum()
+    def score(weights: dict[str, Any], x: Any, rows: Any, share: Any) -> Any:
+        return (share * log_p(weights, x[rows], rows)).sum()
 
-    slope, judge = vmap(grad(loss), in_dims=(0, None, 0)), vmap(score)
+    slope, judge = vmap(grad(loss), in_dims=(0, 0, None, 0)), vmap(score)
 
     begin, steps, fits = time.perf_counter(), 0, len(training)
     stacked, _ = stack_module_state([Net() for _ in range(fits)])
@@ -134,8 +136,8 @@ def together(data: dict[str, np.ndarray], protocol: Protocol, threads: int) -> R
     first, second = torch.zeros_like(flat), torch.zeros_like(flat)
     weights, step, epoch = unflatten(flat), 0, 0
     while len(live) and epoch < protocol.epochs:
-        for rows in torch.randperm(len(x)).split(protocol.batch):
-            found = slope(weights, rows, share[:, rows])
+        for rows in torch.randperm(size).split(protocol.batch):
+            found = slope(weights, x[:, rows], rows, share[:, rows])
             g = torch.cat([found[name].flatten(1) for name in shapes], 1)
             step += 1
             first.lerp_(g, 0.1)
@@ -143,16 +145,16 @@ def together(data: dict[str, np.ndarray], protocol: Protocol, threads: int) -> R
             spread = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
             flat.addcdiv_(first, spread, value=-protocol.rate / (1 - 0.9**step))
             steps += len(live)
-        now = judge(weights, watching, watched)
+        now = judge(weights, x, watching, watched)
         better = now > best
         best, since = torch.where(better, now, best), torch.where(better, 0.0, since + 1)
         epoch += 1
         stay = since < protocol.patience
         if not bool(stay.all()) or epoch == protocol.epochs:
             scores[live.numpy()] = best.numpy()
-            live, best, since, flat, first, second, share, watching, watched = (
+            live, best, since, flat, first, second, x, share, watching, watched = (
                 part[stay]
-                for part in (live, best, since, flat, first, second, share, watching, watched)
+                for part in (live, best, since, flat, first, second, x, share, watching, watched)
             )
             weights = unflatten(flat)
     return time.perf_counter() - begin, steps, scores

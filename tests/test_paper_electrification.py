@@ -194,7 +194,7 @@ def test_section_5_2_the_network_gives_a_count_and_a_rate():
     mapping = Network(shared=(12,), branch=(3,), by="rate")
     x = np.random.default_rng(0).normal(scale=3, size=(50, 4))
     with jax.enable_x64(True):
-        weights = jax.tree.map(lambda w: 9 * w + 0.1, mapping.init(jax.random.key(0), 4, 2))
+        weights = jax.tree.map(lambda w: 9 * w + 0.1, mapping.init(np.random.default_rng(0), 4, 2))
         assert sum(leaf.size for leaf in jax.tree.leaves(weights)) == 146
         aux = jax.tree.map(np.asarray, mapped(family, mapping, weights, x))
     assert (aux.n > 0).all()

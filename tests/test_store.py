@@ -199,7 +199,7 @@ MODELS: list[tuple[ldf.Family, Any]] = [
 def made(family: ldf.Family, mapping: Any, members: int = 2) -> Fusion:
     """As if fitted to two columns, with weights drawn at random."""
     model, rng = Model(family, mapping), np.random.default_rng(0)
-    like = jax.eval_shape(lambda: mapping.init(jax.random.key(0), 2, model.outputs, 0))
+    like = mapping.init(rng, 2, model.outputs)
 
     def draw(fits: int, kind: Any) -> Any:
         return jax.tree.map(lambda leaf: rng.normal(size=(fits, *leaf.shape)).astype(kind), like)

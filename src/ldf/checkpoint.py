@@ -116,7 +116,7 @@ class Checkpoint:
 
 def _shapes(spec: Spec, inputs: int, fits: int) -> State:
     model, width = Model(spec.family, spec.ensemble.mapping), np.zeros(fits, np.float32)
-    return jax.eval_shape(lambda: start(model, np.asarray(0), inputs, width))
+    return start(model, 0, inputs, width)
 
 
 # --- files --------------------------------------------------------------------------------------

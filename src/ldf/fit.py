@@ -112,16 +112,17 @@ class Fitted(NamedTuple):
         return "; ".join(parts) + "."
 
 
-@eqx.filter_jit
-def start(model: Model, seed: Array, inputs: int, width: Array) -> State:
+def start(model: Model, seed: int, inputs: int, width: Array) -> State:
     """Random weights for each fit, nothing learned."""
-    fits = len(width)
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0), fits)
-    init = partial(model.mapping.init, inputs=inputs, outputs=model.outputs)
-    weights = jax.vmap(lambda k, wide: init(k, width=wide))(keys, width)
-    moments = jax.vmap(optax.scale_by_adam().init)(weights)
-    none, no = jnp.zeros(fits, jnp.int32), jnp.zeros(fits, jnp.bool)
-    worst = jnp.full(fits, -jnp.inf, jnp.float32)
+    drawn = [
+        model.mapping.init(np.random.default_rng([seed, 0, number]), inputs, model.outputs, wide)
+        for number, wide in enumerate(np.asarray(width).tolist())
+    ]
+    weights = jax.tree.map(lambda *leaves: np.stack(leaves).astype(np.float32), *drawn)
+    fits = len(drawn)
+    none, no = np.zeros(fits, np.int32), np.zeros(fits, bool)
+    moments = optax.ScaleByAdamState(none, *(jax.tree.map(np.zeros_like, weights),) * 2)
+    worst = np.full(fits, -np.inf, np.float32)
     return State(weights, moments, weights, worst, none, none, no, no)
 
 
@@ -137,13 +138,14 @@ def fit(
     watch: Callable[[State], None] | None = None,
 ) -> Fitted:
     """Learn φ of all fits at once (Algorithm 1, line 1). The ground has a leading axis of fits."""
-    # Sorting rows and fits is done on the host: there it compiles nothing.
+    # Sorting, drawing and shuffling are done on the host: there they compile nothing.
     rows, ground, settings = jax.tree.map(np.asarray, (rows, ground, settings))
     fits, inputs = rows.training.shape[0], rows.x.shape[-1]
-    state = resume or start(model, np.asarray(seed), inputs, settings.width)
+    state = resume or start(model, seed, inputs, settings.width)
     whole: State = jax.tree.map(np.array, state)
     watching = _watching(rows.watched)
     rows = _padded(rows, schedule.batch)
+    batches = rows.x.shape[1] // schedule.batch
     dropping = bool((settings.dropout > 0).any())
     lanes = _lanes(fits, schedule.lanes)
     run: Any = partial(_chunk, model, objective, schedule, dropping)
@@ -151,27 +153,26 @@ def fit(
 
     def lane(number: int) -> None:
         mine, real = lanes[number]
-        shared = jax.device_put((_share(rows, mine), watching[mine]))
-        own = jax.device_put((*_some((ground, settings), mine), mine))
         part: State = _some(whole, mine)
-        part = part._replace(stopped=part.stopped | (np.arange(len(mine)) >= real))
+        part.stopped[real:] = True
         first = compiling  # the lane that comes first compiles for all; the others wait
-        while not np.asarray(part.stopped).all():
-            at = _seated(np.asarray(part.stopped), schedule.places)
-            done = int(np.asarray(part.epoch)[:real].sum())
+        while not part.stopped.all():
+            at = _seated(part.stopped, schedule.places)
+            fits = mine[at]
+            seated = (_own(rows, fits), watching[fits], *_some((ground, settings), fits), fits)
+            done = int(part.epoch[:real].sum())
+            draws = _draws(np.random.default_rng([seed, 1 + number, done]), batches, schedule)
             with first:
-                part = run(*shared, *own, np.array([seed, number, done]), part, at)
+                after = run(*seated, draws, _some(part, at))
             first = nullcontext()
+            _put(part, at, after)
             with writing:
-                pairs = zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True)
-                for all_fits, some in pairs:
-                    all_fits[mine[:real]] = np.asarray(some)[:real]
+                _put(whole, mine[:real], _some(part, slice(real)))
                 if watch is not None:
                     watch(jax.tree.map(np.array, whole))
 
     with ThreadPoolExecutor(len(lanes)) as pool:
         list(pool.map(lane, range(len(lanes))))
-    batches = rows.x.shape[1] // schedule.batch
     return Fitted(
         weights=whole.best,
         score=whole.best_score,
@@ -189,16 +190,24 @@ def _lanes(fits: int, lanes: int) -> list[tuple[np.ndarray, int]]:
     return [(np.pad(mine, (0, most - len(mine)), mode="edge"), len(mine)) for mine in dealt]
 
 
-def _some(tree: Any, fits: np.ndarray) -> Any:
+def _some(tree: Any, fits: np.ndarray | slice) -> Any:
     return jax.tree.map(lambda leaf: leaf[fits], tree)
 
 
-def _share(rows: Rows, mine: np.ndarray) -> Rows:
+def _put(tree: Any, fits: np.ndarray, some: Any) -> None:
+    for leaf, own in zip(jax.tree.leaves(tree), jax.tree.leaves(some), strict=True):
+        leaf[fits] = own
+
+
+def _own(rows: Rows, fits: np.ndarray) -> Rows:
+    """The rows as these fits see them: features are now fits × M × P."""
     reference = np.broadcast_to(rows.reference, rows.training.shape)
-    view, training, watched, reference = _some(
-        (rows.view, rows.training, rows.watched, reference), mine
+    return Rows(
+        rows.x[rows.view[fits]],
+        fits,
+        rows.y,
+        *_some((rows.training, rows.watched, reference), fits),
     )
-    return rows._replace(view=view, training=training, watched=watched, reference=reference)
 
 
 def _seated(stopped: np.ndarray, places: int) -> np.ndarray:
@@ -212,6 +221,14 @@ def _watching(watched: np.ndarray) -> np.ndarray:
     """The rows each fit watches, as many for all: only these are looked at after an epoch."""
     most = int((watched > 0).sum(1).max(initial=1))
     return np.argsort(watched <= 0, axis=1, kind="stable")[:, :most]
+
+
+def _draws(rng: np.random.Generator, batches: int, schedule: Schedule) -> tuple[Array, Array]:
+    """For each epoch of a chunk the rows of each batch, and a number to drop units by."""
+    size = batches * schedule.batch
+    order = np.tile(np.arange(size, dtype=np.int32), (schedule.chunk, 1))
+    order = rng.permuted(order, axis=1).reshape(schedule.chunk, batches, schedule.batch)
+    return order, rng.integers(2**32, size=(schedule.chunk, batches), dtype=np.uint32)
 
 
 def _padded(rows: Rows, batch: int) -> Rows:
@@ -244,29 +261,16 @@ def _chunk(
     schedule: Schedule,
     dropping: bool,
     rows: Rows,
-    watching: Array,
+    seen: Array,
     ground: Ground,
     settings: Settings,
     names: Array,
-    draw: Array,
-    everyone: State,
-    at: Array,
+    draws: tuple[Array, Array],
+    state: State,
 ) -> State:
-    """Some epochs of the fits that are in the program. Rows are shuffled by `draw`: the seed, the
-    lane and how far it is."""
-    seed, lane, done = draw
-    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 1 + lane), done)
-    size = rows.x.shape[1]
-    batches = size // schedule.batch
-    everyones = (everyone, settings, ground)
-    state, settings, ground = jax.tree.map(lambda leaf: leaf[at], everyones)
-    rows = rows._replace(
-        x=rows.x[rows.view[at]],  # now places × M × P
-        training=rows.training[at],
-        watched=rows.watched[at],
-        reference=rows.reference[at],
-    )
-    seen, counted = watching[at], rows.training.sum(1)
+    """Some epochs of the fits that are in the program."""
+    batches = rows.x.shape[1] // schedule.batch
+    counted = rows.training.sum(1)
     adam = optax.scale_by_adam()
 
     def score(weights: Weights, at: Any, setting: Settings, noise: Array) -> Array:
@@ -291,16 +295,13 @@ def _chunk(
             return moved, after
 
         # By its name, not its place: who else is in the program changes nothing.
-        noises = scramble(noise ^ scramble(names[at]))
+        noises = scramble(noise ^ scramble(names))
         moved, after = jax.vmap(one)(weights, moments, ground, own, counted, settings, noises)
         return (_choose(live, moved, weights), _choose(live, after, moments), live), None
 
-    def epoch(state: State, number: Array) -> tuple[State, None]:
-        shuffle, noise = jax.random.split(jax.random.fold_in(key, number))
-        order = jax.random.permutation(shuffle, size).reshape(batches, schedule.batch)
+    def epoch(state: State, drawn: tuple[Array, Array]) -> tuple[State, None]:
         carry = (state.weights, state.moments, ~state.stopped)
-        noises = jax.random.bits(noise, (batches,))
-        (weights, moments, _), _ = jax.lax.scan(step, carry, (order, noises))
+        (weights, moments, _), _ = jax.lax.scan(step, carry, drawn)
         return judged(state, weights, moments), None
 
     def watched_score(
@@ -330,8 +331,7 @@ def _chunk(
             state.failed | broken,
         )
 
-    state, _ = jax.lax.scan(epoch, state, jnp.arange(schedule.chunk))
-    return jax.tree.map(lambda all_fits, some: all_fits.at[at].set(some), everyone, state)
+    return jax.lax.scan(epoch, state, draws)[0]
 
 
 def _choose(which: Array, one: Any, other: Any) -> Any:

@@ -260,7 +260,7 @@ def _networks(
     at = [next(v for v, view in enumerate(views) if view is job.z) for job in jobs]
 
     def single(values: Any) -> Any:
-        return jnp.asarray(values, jnp.float32)
+        return np.asarray(values, np.float32)
 
     def each(of: Callable[[Job], Any]) -> Any:
         """One a fit, of its job."""
@@ -268,7 +268,7 @@ def _networks(
 
     rows = Rows(
         single(np.stack(views)[:, used]),
-        jnp.asarray([at[j] for j, _, _ in names]),
+        np.array([at[j] for j, _, _ in names]),
         {name: single(values[used]) for name, values in table.y.items()},
         single(training),
         single(watched),

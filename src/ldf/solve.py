@@ -61,7 +61,7 @@ def solve(
             return jnp.asarray(value, jnp.float64)
 
         if start is None:
-            start = model.mapping.init(jax.random.key(0), x.shape[1], model.outputs, 0)
+            start = model.mapping.init(np.random.default_rng(0), x.shape[1], model.outputs)
         start = jax.tree.map(double, start)
         flat, unravel = ravel_pytree(start)
         held = jax.tree.map(double, (ground, x, y, weight, penalty))

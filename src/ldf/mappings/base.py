@@ -14,6 +14,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ldf.special import Array
 
@@ -29,8 +30,10 @@ class Mapping(eqx.Module):
         """What the outputs are: "log" or "rate" (count and rate), or "counts"."""
 
     @abstractmethod
-    def init(self, key: jax.Array, inputs: int, outputs: int, width: Array | int) -> Weights:
-        """Random weights for so many inputs and outputs, of a mapping so wide."""
+    def init(
+        self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
+    ) -> Weights:
+        """Random weights for so many inputs and outputs, of a mapping so wide (if it can vary)."""
 
     @abstractmethod
     def apply(

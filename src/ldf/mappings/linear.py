@@ -12,8 +12,8 @@ is n μ (1 + δ n μ)): that is `shape`, for statistics whose rate is t / n by l
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ldf import check
 from ldf.mappings.base import Mapping, Weights
@@ -37,9 +37,11 @@ class Linear(Mapping):
     def formulation(self) -> str:
         return self.by
 
-    def init(self, key: jax.Array, inputs: int, outputs: int, width: Array | int = 0) -> Weights:
+    def init(
+        self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
+    ) -> Weights:
         sloped = outputs - self.constant_count - (outputs - 1) * self.constant_rate
-        return {"slope": jnp.zeros((inputs, sloped)), "bias": jnp.zeros(outputs)}
+        return {"slope": np.zeros((inputs, sloped)), "bias": np.zeros(outputs)}
 
     def apply(
         self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ldf import check
 from ldf.mappings.base import Mapping, Weights, scramble
@@ -65,30 +66,26 @@ class Network(Mapping):
         return ACTIVATIONS[self.activations[layer if len(self.activations) > 1 else 0]]
 
     def init(
-        self, key: jax.Array, inputs: int, outputs: int, width: Array | int | None = None
+        self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
     ) -> Weights:
         shared = (inputs, *self.shared)
         # By rate the count has a branch of its own; by counts all outputs are one branch.
         sizes = [outputs] if self.by == "counts" else [1, outputs - 1]
         branches = [(shared[-1], *self.branch, size) for size in sizes]
         chains = [list(pairwise(chain)) for chain in (shared, *branches)]
-        # One draw for all layers: it compiles once.
-        total = sum(a * b for chain in chains for a, b in chain)
-        noise = jax.random.normal(key, (total,))
         width = self.widest if width is None else width
-        layers, used = [], 0
+        layers = []
         for number, chain in enumerate(chains):
             layers.append([])
             for depth, (a, b) in enumerate(chain):
-                matrix = noise[used : used + a * b].reshape(a, b)
-                used += a * b
                 narrow_in = bool(self.shared) and (depth > 0 if number == 0 else depth == 0)
-                narrow_out = number == 0
-                layers[-1].append(_layer(matrix, width, narrow_in, narrow_out))
+                live_in = min(a, width) if narrow_in else a
+                live_out = min(b, width) if number == 0 else b
+                layers[-1].append(_layer(rng.standard_normal((a, b)), live_in, live_out))
         weights: dict[str, Any] = {"shared": layers[0], "branches": layers[1:]}
         if self.linear_path:
             rates = outputs if self.by == "counts" else outputs - 1
-            weights["linear"] = jnp.zeros((inputs, rates))
+            weights["linear"] = np.zeros((inputs, rates))
         return weights
 
     def apply(
@@ -111,18 +108,13 @@ class Network(Mapping):
         return jnp.concatenate(outputs, -1)
 
 
-def _layer(
-    matrix: Array, width: Array | int, narrow_in: bool, narrow_out: bool
-) -> dict[str, Array]:
-    """A layer's first weights; of a shared layer only the first `width` units are alive."""
+def _layer(matrix: np.ndarray, live_in: int, live_out: int) -> dict[str, np.ndarray]:
+    """A layer's first weights, where so many of its inputs and outputs are alive."""
     a, b = matrix.shape
-    ins, outs = jnp.arange(a)[:, None], jnp.arange(b)[None, :]
-    live_in = jnp.minimum(a, width) if narrow_in else a
-    live_out = jnp.minimum(b, width) if narrow_out else b
-    live = (ins < live_in) & (outs < live_out)
+    live = (np.arange(a)[:, None] < live_in) & (np.arange(b) < live_out)
     # Glorot: the variance of a layer's outputs is that of its inputs.
-    scale = jnp.sqrt(2 / (live_in + live_out))
-    return {"matrix": jnp.where(live, scale * matrix, 0.0), "bias": jnp.zeros(b)}
+    scale = np.sqrt(2 / max(live_in + live_out, 1))
+    return {"matrix": np.where(live, scale * matrix, 0.0), "bias": np.zeros(b)}
 
 
 def _drop(noise: Array, hidden: Array, dropout: Array | float) -> Array:

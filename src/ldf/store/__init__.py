@@ -11,6 +11,7 @@ array that is there twice is written once. Nothing in a file can make reading it
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, get_type_hints
 
 import jax
@@ -127,9 +128,13 @@ def _agreed(saved: Saved) -> Saved:
 def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> None:
     """Unless arrays have the shapes that the family, the mapping and the columns ask for."""
     model, ground = trained.model, trained.ground
-    layers = len(getattr(model.mapping, "shared", ())) + len(getattr(model.mapping, "branch", ()))
+    layers = (*getattr(model.mapping, "shared", ()), *getattr(model.mapping, "branch", ()))
     same = fingerprint(model.family) == fingerprint(family)
-    _need(f"{at}.model", same and layers <= DEEPEST)
+    # A layer is made below only if there is as much of it in the file.
+    matrices = pairwise((columns, *layers, model.outputs)) if layers else ()
+    stored = sum(np.size(leaf) for leaf in jax.tree.leaves(trained.weights))
+    fits = all(a * b <= stored for a, b in matrices)
+    _need(f"{at}.model", same and fits and len(layers) <= DEEPEST)
     for name, array in trained.preprocess._asdict().items():
         there = isinstance(array, str) or (array.shape == (columns,) and _floats(array))
         _need(f"{at}.preprocess.{name}", there)
@@ -139,8 +144,7 @@ def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> N
     for name in ("centre", "scale"):
         array = getattr(ground, name)
         _need(f"{at}.ground.{name}", np.shape(array) == (model.outputs,) and _floats(array))
-    init = model.mapping.init
-    like = jax.eval_shape(lambda: init(jax.random.key(0), columns, model.outputs, 0))
+    like = model.mapping.init(np.random.default_rng(0), columns, model.outputs)
     shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
     for name in ("weights", "held"):
         tree = getattr(trained, name)
