@@ -11,6 +11,9 @@
 #   make bench-quality   held-out scores on the real data of DATA, about an hour
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
+#   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
+#   make bench-structure what mixtures, states and years are worth on the counties of DATA
+#   make bench-calibration  simulation-based calibration of each structure, ten minutes
 #   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
 #   make clean           remove what the targets above made, $(VENV) too
 
@@ -29,7 +32,7 @@ LOCK_VENV := build/lock-venv
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install test test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-claims bench-truth lock clean
+  bench-claims bench-truth bench-infer bench-structure bench-calibration lock clean
 
 install: $(STAMP)
 
@@ -55,7 +58,7 @@ format: $(STAMP)
 
 # pytest comes last, so that the output ends with its closing line.
 test: lint docs
-	$(CPU) $(BIN)/python -m pytest
+	$(CPU) $(BIN)/python -m pytest -n 2 --dist loadscope
 
 test-full: $(STAMP)
 	$(CPU) $(BIN)/python -m pytest -m "full or not full"
@@ -80,6 +83,15 @@ bench-claims: $(STAMP)
 
 bench-truth: $(STAMP)
 	$(CPU) $(BIN)/python bench/truth.py
+
+bench-infer: $(STAMP)
+	$(CPU) $(BIN)/python bench/infer.py --data $(DATA)
+
+bench-structure: $(STAMP)
+	$(CPU) $(BIN)/python bench/structure.py --data $(DATA)
+
+bench-calibration: $(STAMP)
+	$(CPU) $(BIN)/python bench/calibration.py --out build/calibration.png
 
 # Versions already in constraints.txt are kept where they still fit, unless UPGRADE is set.
 lock:

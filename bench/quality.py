@@ -36,8 +36,8 @@ import ldf
 from ldf import assess, folds
 from ldf.baselines import NAMES, PENALTY, regression
 from ldf.data import Columns, Data
-from ldf.learn import Table, empirical_rate
 from ldf.mappings import Linear
+from ldf.table import Table, empirical_rate
 from ldf.validate import Answer, answer
 
 # Which rows are neighbours: a column, or two coordinates that are cut into blocks.
@@ -143,7 +143,7 @@ def trees_answer(data: Data, split: folds.Split, seed: int) -> Answer:
         table = Table(x, data.y, data.seen, data.weight)
         parts.append(answer(spec, table, folds.Split(training[None], held[None]), seed))
     score = np.nanmax(np.stack([part.log_score for part in parts]), 0)
-    return Answer(parts[0].learned, None, parts[0].share, score)
+    return Answer(parts[0].learned, None, score)
 
 
 def run(of: Set, blocked: bool, number: int, seed: int = 0) -> dict[str, Any]:
@@ -157,6 +157,8 @@ def run(of: Set, blocked: bool, number: int, seed: int = 0) -> dict[str, Any]:
         group="the region" if blocked else None,
         seed=seed,
     )
+    if blocked and of.region is not None:
+        number = min(number, len(set(of.region)))
     cv = ldf.cross_validate(model, frame, number)
     plain, compound = NAMES[type(cv.data.family).__name__]
     short = {**SHORT, plain: "GLM", compound: "M1", f"{compound}, log-linear count": "M2"}

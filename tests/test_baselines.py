@@ -19,8 +19,9 @@ import ldf
 from ldf.baselines import NAMES, baselines, regression
 from ldf.distributions import PointMass
 from ldf.estimator import Fusion
-from ldf.learn import Learned, Table, learn
+from ldf.learn import Learned, learn
 from ldf.mappings import Linear
+from ldf.table import Table
 
 M, P, K = 200, 3, 3
 close = np.testing.assert_allclose
@@ -86,19 +87,15 @@ def learned(kind: str, name: str) -> Learned:
     return learn(spec, table(Y[kind]), seed=0)[0]
 
 
-def natural(fit: Learned) -> Any:
-    return fit.prior() + fit.pseudo_observations(X)
-
-
 def pseudo(fit: Learned) -> Any:
     """T_x, which is all of λ: there is no prior beside it."""
-    for leaf in fit.prior().coordinates():
+    for leaf in fit.prior().natural.coordinates():
         assert (np.asarray(leaf) == 0).all()
-    return fit.pseudo_observations(X)[0]
+    return fit.said(X).pseudo[0]
 
 
 def log_likelihood(fit: Learned, y: dict[str, np.ndarray]) -> float:
-    return float(fit.log_score(natural(fit), y).sum())
+    return float(fit.log_score(fit.said(X), y).sum())
 
 
 def coefficients(fit: Learned) -> np.ndarray:
@@ -355,34 +352,34 @@ def test_a_beta_binomial_regression_knows_theta_as_a_beta() -> None:
     y, fit = Y["Binomial"], learned("Binomial", "beta-binomial")
     k, n = y["successes"], y["trials"]
     delta, rate = pseudo(fit).n, pseudo(fit).t / pseudo(fit).n
-    before, seen = natural(fit), fit.family.statistic(**y)
+    before, after_y = fit.said(X), fit.updated(fit.said(X), y)
     theta = np.linspace(0.01, 0.99, M)
     known = st.beta(delta * rate, delta * (1 - rate))
     close(fit.posterior(before).log_prob(theta), known.logpdf(theta), rtol=1e-8)
     close(fit.posterior(before).mean(), rate, rtol=1e-12)
     after = st.beta(delta * rate + k, delta * (1 - rate) + n - k)
-    close(fit.posterior(before + seen).quantile(0.9), after.ppf(0.9), rtol=1e-7)
-    close(fit.updated(before, y), 1.0)  # one member keeps its share
-    future = fit.predictive(before + seen, {"trials": np.full(M, 10.0)})
+    close(fit.posterior(after_y).quantile(0.9), after.ppf(0.9), rtol=1e-7)
+    close(after_y.share, 1.0)  # one member keeps its share
+    future = fit.predictive(after_y, {"trials": np.full(M, 10.0)})
     close(future.log_prob(np.full(M, 4.0)), st.betabinom.logpmf(4, 10, *after.args), rtol=1e-8)
 
 
 def test_a_gamma_poisson_regression_knows_theta_as_a_gamma() -> None:
     y, fit = Y["Poisson"], learned("Poisson", "gamma-poisson")
     a, b = pseudo(fit).count, pseudo(fit).exposure
-    before, seen = natural(fit), fit.family.statistic(**y)
+    before, after_y = fit.said(X), fit.updated(fit.said(X), y)
     close(fit.posterior(before).sd(), st.gamma.std(a, scale=1 / b), rtol=1e-8)
     a, b = a + y["count"], b + y["exposure"]
-    close(fit.posterior(before + seen).cdf(0.7), st.gamma.cdf(0.7, a, scale=1 / b), atol=1e-9)
-    future = fit.predictive(before + seen, {"exposure": np.full(M, 3.0)})
+    close(fit.posterior(after_y).cdf(0.7), st.gamma.cdf(0.7, a, scale=1 / b), atol=1e-9)
+    future = fit.predictive(after_y, {"exposure": np.full(M, 3.0)})
     close(future.log_prob(np.full(M, 2.0)), st.nbinom.logpmf(2, a, b / (b + 3)), rtol=1e-8)
 
 
 def test_a_dirichlet_multinomial_regression_knows_theta_as_a_dirichlet() -> None:
     y, fit = Y["Multinomial"], learned("Multinomial", "dirichlet-multinomial")
-    before, seen = natural(fit), fit.family.statistic(**y)
+    before, after_y = fit.said(X), fit.updated(fit.said(X), y)
     alpha = pseudo(fit).counts + y["counts"]
-    after = fit.posterior(before + seen)
+    after = fit.posterior(after_y)
     theta = np.array([0.2, 0.5, 0.3])
     known = [st.dirichlet.logpdf(theta, row) for row in alpha]
     close(after.log_prob(np.broadcast_to(theta, (M, K))), known, rtol=1e-8)
@@ -395,9 +392,9 @@ def test_random_effects_shrink_as_the_textbook_has_it() -> None:
     """Fay–Herriot's estimate: γ_i y_i + (1 − γ_i) x_i β with γ_i = σ²/(σ² + v_i)."""
     y, fit = Y["Gaussian"], learned("Gaussian", "random-effect")
     variance, line = 1 / pseudo(fit).precision, pseudo(fit).t / pseudo(fit).n
-    before, seen = natural(fit), fit.family.statistic(**y)
+    before, after_y = fit.said(X), fit.updated(fit.said(X), y)
     own = variance / (variance + y["variance"])
-    after = fit.posterior(before + seen)
+    after = fit.posterior(after_y)
     close(after.mean(), own * y["mean"] + (1 - own) * line, rtol=1e-10)
     close(after.sd(), np.sqrt(own * y["variance"]), rtol=1e-10)
     future = fit.predictive(before, {"variance": y["variance"]})
@@ -418,14 +415,14 @@ LIKELIHOODS: dict[str, tuple[dict[str, Any], Any, Callable[[Any], Any]]] = {
 def test_a_plain_regression_is_sure_of_theta(kind: str) -> None:
     """Eqs. C3 and C4 and their like: a Dirac, scored by the plain likelihood."""
     fit = learned(kind, PLAIN[kind])
-    theta = fit.posterior(natural(fit))
+    theta = fit.posterior(fit.said(X))
     assert isinstance(theta, PointMass)
     assert (theta.entropy() == -np.inf).all()
     assert (theta.sd() == 0).all()
     rate = pseudo(fit).t / np.expand_dims(pseudo(fit).n, tuple(range(1, pseudo(fit).t.ndim)))
     close(theta.mean(), rate, rtol=1e-10)
     design, value, known = LIKELIHOODS[kind]
-    future = fit.predictive(natural(fit), {n: np.full(M, v) for n, v in design.items()})
+    future = fit.predictive(fit.said(X), {n: np.full(M, v) for n, v in design.items()})
     value = np.broadcast_to(value, (M, *np.shape(value)))
     close(future.log_prob(value), known(theta.mean()), rtol=1e-8)
 

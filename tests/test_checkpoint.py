@@ -27,8 +27,9 @@ from ldf.checkpoint import Checkpoint, fingerprint
 from ldf.data import read
 from ldf.estimator import load, table_of
 from ldf.fit import State
-from ldf.learn import Spec, Table
+from ldf.learn import Spec
 from ldf.objective import model_selection, tempered
+from ldf.table import Table
 from test_store import fusion, villages
 
 

@@ -85,9 +85,7 @@ def test_what_a_user_types(model: Fusion) -> None:
 def members(model: Fusion) -> tuple[np.ndarray, np.ndarray]:
     """Beta parameters of each member and row, before primary data."""
     data = read(VILLAGES, ldf.Binomial(), model.columns())
-    before = model.learned_.prior() + model.learned_.pseudo_observations(
-        data.x, model.learned_.part
-    )
+    before = model.learned_.said(data.x, model.learned_.part).natural
     return before.successes, before.failures
 
 
@@ -125,7 +123,7 @@ def test_without_primary_data_both_is_auxiliary(model: Fusion) -> None:
 
 
 def test_primary_data_alone_add_to_the_prior(model: Fusion) -> None:
-    prior = model.learned_.prior()
+    prior = model.learned_.prior().natural
     a, b = (np.unique(prior.successes).item(), np.unique(prior.failures).item())
     k, n = (np.where(SURVEYED, VILLAGES[c], 0) for c in ("lit", "asked"))
     post = model.posterior(VILLAGES, given="primary")
@@ -167,7 +165,7 @@ def test_a_row_learned_from_is_answered_for_by_a_fit_without_it(model: Fusion) -
         z = member.preprocess.apply(data.x[[row]])
         weights = _part(member.held, learned.part[row])
         alone = member.model.pseudo_observations(weights, member.ground, z)
-        found = learned.pseudo_observations(data.x, learned.part).successes[j, row]
+        found = learned.said(data.x, learned.part).pseudo.successes[j, row]
         assert found == pytest.approx(float(alone.successes[0]), rel=1e-5)
 
 
@@ -192,7 +190,7 @@ def test_rows_that_hold_the_same_are_each_their_own() -> None:
     model = fusion().fit(twice)
     assert np.array_equal(model.posterior(twice).out_of_fold, twice["lit"].notna())
     data = read(twice, ldf.Binomial(), model.columns())
-    own = model.learned_.pseudo_observations(data.x, model.learned_.part).n
+    own = model.learned_.said(data.x, model.learned_.part).pseudo.n
     share = model.learned_.share
     assert np.allclose(model.pseudo_observations(twice)["n"], share @ own)
 
@@ -239,9 +237,8 @@ def test_other_families(kind: str) -> None:
     assert model.score(VILLAGES) == pytest.approx(pred.log_prob().mean())
     assert len(model.pseudo_observations(VILLAGES)) == 120
     if kind == "poisson":
-        prior, part = model.learned_.prior(), model.learned_.part
         data = read(VILLAGES, ldf.Poisson(), model.columns())
-        before = prior + model.learned_.pseudo_observations(data.x, part)
+        before = model.learned_.said(data.x, model.learned_.part).natural
         law = scipy.stats.gamma(before.count, scale=1 / before.exposure)
         by_hand = model.learned_.share @ law.mean()
         assert np.allclose(model.posterior(VILLAGES, given="auxiliary").mean(), by_hand)
@@ -482,9 +479,10 @@ SENTENCES: list[tuple[str, Callable[[], Any], str]] = [
     (
         "an unknown family",
         lambda: fusion("bernoulli").fit(VILLAGES),
-        "column 'family': 'bernoulli' is not known; choose one of 'binomial', 'exponential', "
-        "'family', 'gamma', 'gaussian', 'geometric', 'lineargaussian', 'multinomial', "
-        "'multivariatenormal', 'negativebinomial', 'normal', 'poisson'.",
+        "column 'family': 'bernoulli' is not known; choose one of 'binomial', "
+        "'censoredpoisson', 'exponential', 'family', 'gamma', 'gaussian', 'geometric', "
+        "'lineargaussian', 'misreported', 'multinomial', 'multivariatenormal', "
+        "'negativebinomial', 'normal', 'poisson', 'zeroinflatedpoisson'.",
     ),
     (
         "an unknown objective",

@@ -14,9 +14,11 @@ import pytest
 import ldf
 from ldf.ensemble import Ensemble, Member
 from ldf.fit import Schedule
-from ldf.learn import Spec, Table, ground_of, learn
+from ldf.ground import ground_of
+from ldf.learn import Spec, learn
 from ldf.mappings import Linear, Network
 from ldf.model import Model
+from ldf.table import Table
 
 M = 240
 TRAINING = np.arange(M) < 160
@@ -83,9 +85,9 @@ def gain(case: Case, ensemble: Ensemble) -> np.ndarray:
     table = made(case)
     y = {word: values[~TRAINING] for word, values in table.y.items()}
     (learned,) = learn(Spec(case.family, ensemble), table, 0, TRAINING[None])
-    natural = learned.prior() + learned.pseudo_observations(table.x[~TRAINING])
+    said = learned.said(table.x[~TRAINING])
     alone = ground_of(Model(case.family, Linear()), "fitted", table, TRAINING).prior
-    return learned.log_score(natural, y) - np.asarray(case.family.log_predictive(alone, **y))
+    return learned.log_score(said, y) - np.asarray(case.family.log_predictive(alone, **y))
 
 
 def clearly_positive(values: np.ndarray) -> bool:

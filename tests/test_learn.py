@@ -19,11 +19,13 @@ from ldf import folds
 from ldf.baselines import regression
 from ldf.ensemble import Ensemble, Member
 from ldf.fit import Rows, Schedule
-from ldf.learn import PENALTY, Spec, Table, empirical_rate, ground_of, learn, stacked
+from ldf.ground import PENALTY, ground_of
+from ldf.learn import Spec, learn, stacked
 from ldf.learned import Learned, Trained
 from ldf.mappings import Linear, Network
 from ldf.model import Model
 from ldf.objective import balanced_weights, model_selection
+from ldf.table import Table, empirical_rate
 
 room: Any = import_module("ldf.learn")
 
@@ -155,15 +157,15 @@ def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     before, after = usual()[0], run(changed([row]))[0]
     np.testing.assert_array_equal(after.part, part)
-    old, new = (np.asarray(one.pseudo_observations(TABLE.x, part).n) for one in (before, after))
+    old, new = (np.asarray(one.said(TABLE.x, part).pseudo.n) for one in (before, after))
     mine = part == part[row]
     np.testing.assert_array_equal(old[:, mine], new[:, mine])
     # The next part's fit has learned from the row; the one before has only watched it.
     others = part == (part[row] + 1) % PARTS
     assert (old[:, others] != new[:, others]).all()
     # Asked as if it were new, the row is answered for by all fits, and they know its y.
-    assert (np.asarray(after.pseudo_observations(TABLE.x).n)[:, row]
-            != np.asarray(before.pseudo_observations(TABLE.x).n)[:, row]).all()  # fmt: skip
+    assert (np.asarray(after.said(TABLE.x).pseudo.n)[:, row]
+            != np.asarray(before.said(TABLE.x).pseudo.n)[:, row]).all()  # fmt: skip
 
 
 def test_a_rows_own_data_move_the_ground_by_one_row_in_many() -> None:
@@ -241,10 +243,10 @@ def test_a_new_row_is_answered_for_by_the_mean_of_all_parts_and_a_training_row_b
     one = usual()[0]
     new = np.random.default_rng(5).normal(size=(20, P))
     for k, t in enumerate(one.trained):
-        fresh = one.pseudo_observations(new)[k]
+        fresh = one.said(new).pseudo[k]
         np.testing.assert_allclose(fresh.successes, by_hand(t, new).mean(0)[0], rtol=1e-10)
         np.testing.assert_allclose(fresh.failures, by_hand(t, new).mean(0)[1], rtol=1e-10)
-        mixed = one.pseudo_observations(TABLE.x, one.part)[k]
+        mixed = one.said(TABLE.x, one.part).pseudo[k]
         every = by_hand(t, TABLE.x)
         own = every[one.part, :, np.arange(M)].T
         wanted = np.where(one.part >= 0, own, every.mean(0))
@@ -254,14 +256,15 @@ def test_a_new_row_is_answered_for_by_the_mean_of_all_parts_and_a_training_row_b
 def test_a_members_score_is_that_of_rows_it_has_not_seen() -> None:
     one = usual()[0]
     rows = one.part >= 0
-    natural = one.prior() + one.pseudo_observations(TABLE.x[rows], one.part[rows])
+    said = one.said(TABLE.x[rows], one.part[rows])
+    natural = said.natural
     y = {name: v[rows] for name, v in TABLE.y.items()}
     each = st.betabinom.logpmf(y["successes"], y["trials"], natural.successes, natural.failures)
     weight = TABLE.weight[rows] / TABLE.weight[rows].sum()
     np.testing.assert_allclose([t.score for t in one.trained], each @ weight, rtol=1e-8)
     np.testing.assert_allclose(one.share, stacked(each, TABLE.weight[rows]), rtol=1e-6)
     together = logsumexp(each, axis=0, b=one.share[:, None])
-    np.testing.assert_allclose(one.log_score(natural, y), together, rtol=1e-8)
+    np.testing.assert_allclose(one.log_score(said, y), together, rtol=1e-8)
 
 
 def test_the_best_member_is_the_one_with_the_best_score_out_of_fold() -> None:
@@ -383,8 +386,8 @@ def test_the_reference_goes_to_the_trainer_row_by_row(monkeypatch: pytest.Monkey
         spec = regression(FAMILY, Linear(True), PENALTY, kind)
         (one, two) = learn(spec, TABLE, 0, TRAINING)
         for rival, at in ((one, f), (two, 2 * PARTS + f)):
-            natural = rival.prior() + rival.pseudo_observations(TABLE.x[used])
-            np.testing.assert_allclose(found[at], rival.log_score(natural, y), rtol=1e-4)
+            score = rival.log_score(rival.said(TABLE.x[used]), y)
+            np.testing.assert_allclose(found[at], score, rtol=1e-4)
 
 
 def test_regressions_are_held_out_too() -> None:
@@ -402,8 +405,8 @@ def test_regressions_are_held_out_too() -> None:
     np.testing.assert_array_equal(t.weights["slope"][0], whole.trained[0].weights["slope"][0])
     for p, rival in enumerate(without):  # preprocessed and grounded on fewer rows, but as good
         rows = one.part == p
-        mine = one.pseudo_observations(TABLE.x[rows], one.part[rows])[0]
-        theirs = rival.pseudo_observations(TABLE.x[rows])[0]
+        mine = one.said(TABLE.x[rows], one.part[rows]).pseudo[0]
+        theirs = rival.said(TABLE.x[rows]).pseudo[0]
         np.testing.assert_allclose(mine.n, theirs.n, rtol=0.05)
         np.testing.assert_allclose(mine.t / mine.n, theirs.t / theirs.n, rtol=0.05)
 
@@ -438,7 +441,7 @@ def test_pseudo_observations_that_made_the_data_are_learned_again() -> None:
     (one,) = learn(spec, Table(x, y, np.ones(4000, bool), np.ones(4000)), seed=0)
     assert (one.part == -1).all()
     new, *_, rate, count = made(2000, seed=9)
-    natural = (one.prior() + one.pseudo_observations(new))[0]
+    natural = one.said(new).natural[0]
     found = natural.t / natural.n
     assert np.corrcoef(found, rate)[0, 1] > 0.98
     assert np.abs(found - rate).mean() < 0.02

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import ldf
-from ldf.learn import Table, ground_of
+from ldf.ground import ground_of
 from ldf.mappings import Linear
 from ldf.model import Ground, Model
 from ldf.solve import Solved, solve
+from ldf.table import Table
 
 M, P = 200, 3
 COMPOUND = Model(ldf.Binomial(), Linear(True))

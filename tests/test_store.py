@@ -180,6 +180,7 @@ def test_fits_that_differ_from_the_held_ones_stay_apart(regression: Fusion, tmp_
 MATRIX = np.array([[1.0, 0.5], [0.0, 2.0], [1.0, 1.0]])
 MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Binomial(effective=True), Linear(constant_count=True)),
+    (ldf.CensoredPoisson(lower=0, upper=4), Linear()),
     (ldf.Exponential(), Linear(by="rate")),
     (ldf.Gamma(shape=2), Network(shared=(3, 2), branch=(2,), activations=("tanh", "relu", "silu"))),
     (ldf.Gaussian(variance=8.5), Network(linear_path=True)),
@@ -188,11 +189,13 @@ MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Geometric(), Linear()),
     (ldf.LinearGaussian(MATRIX, np.zeros(3), np.eye(3)), Linear()),
     (ldf.LinearGaussian(jnp.asarray(MATRIX.T), jnp.zeros(2)), Network()),
+    (ldf.Misreported(sensitivity=0.9, specificity=0.95), Linear()),
     (ldf.Multinomial(classes=3), Network(shared=())),
     (ldf.MultivariateNormal(dimension=2), Linear()),
     (ldf.NegativeBinomial(r=1.5), Linear()),
     (ldf.Normal(), Linear()),
     (ldf.Poisson(), Network()),
+    (ldf.ZeroInflatedPoisson(zeros=0.3), Linear()),
 ]
 
 
@@ -248,7 +251,7 @@ def test_a_model_with_array_fields_answers_the_same(tmp_path: Path) -> None:
     model = made(ldf.LinearGaussian(MATRIX, np.zeros(3), np.eye(3)), Linear())
     model.save(tmp_path / "model")
     again, x = load(tmp_path / "model"), np.random.default_rng(1).normal(size=(5, 2))
-    one, other = (m.learned_.prior() + m.learned_.pseudo_observations(x) for m in (model, again))
+    one, other = (m.learned_.said(x) for m in (model, again))
     assert same_bits(one, other)
     posteriors = [m.learned_.posterior(n) for m, n in ((model, one), (again, other))]
     assert same_bits(*[(p.mean(), p.sd()) for p in posteriors])
@@ -298,8 +301,9 @@ REFUSED: list[tuple[str, Callable[[], Fusion], str]] = [
         "a family",
         lambda: made(Coins(), Linear()),
         "cannot hold 'arguments.family', a Coins of your own; only ldf's own can be saved: "
-        "Binomial, Exponential, Gamma, Gaussian, Geometric, LinearGaussian, Multinomial, "
-        "MultivariateNormal, NegativeBinomial, Normal, Poisson.",
+        "Binomial, CensoredPoisson, Exponential, Gamma, Gaussian, Geometric, LinearGaussian, "
+        "Misreported, Multinomial, MultivariateNormal, NegativeBinomial, Normal, Poisson, "
+        "ZeroInflatedPoisson.",
     ),
     (
         "a number that is no truth value",

@@ -23,13 +23,15 @@ from ldf.families import *
 from ldf.statistic import Statistic
 
 if TYPE_CHECKING:
-    from ldf import assess, datasets, folds, plot
+    from ldf import assess, datasets, folds, infer, plot, structure
     from ldf.data import DataWarning
     from ldf.ensemble import Ensemble, Member, random_search
     from ldf.estimator import CalibrationWarning, Fusion, load
+    from ldf.families.own import ImportanceSampled, NonConjugate
     from ldf.fit import Schedule
     from ldf.folds import Split
     from ldf.mappings import Linear, Network
+    from ldf.mixed import Component, Mixture
     from ldf.regressor import FusionRegressor
     from ldf.validate import cross_validate
 
@@ -38,15 +40,21 @@ _LATER = {
     "assess": "assess",
     "datasets": "datasets",
     "folds": "folds",
+    "infer": "infer",
     "plot": "plot",
+    "structure": "structure",
     "CalibrationWarning": "estimator",
     "DataWarning": "data",
     "Ensemble": "ensemble",
     "Fusion": "estimator",
     "FusionRegressor": "regressor",
+    "ImportanceSampled": "families.own",
     "Linear": "mappings",
+    "Component": "mixed",
     "Member": "ensemble",
+    "Mixture": "mixed",
     "Network": "mappings",
+    "NonConjugate": "families.own",
     "Schedule": "fit",
     "Split": "folds",
     "cross_validate": "validate",
@@ -56,15 +64,19 @@ _LATER = {
 
 __all__ = [
     "CalibrationWarning",
+    "Component",
     "DataError",
     "DataWarning",
     "DoesNotExist",
     "Ensemble",
     "Fusion",
     "FusionRegressor",
+    "ImportanceSampled",
     "Linear",
     "Member",
+    "Mixture",
     "Network",
+    "NonConjugate",
     "Schedule",
     "Split",
     "Statistic",
@@ -72,9 +84,11 @@ __all__ = [
     "cross_validate",
     "datasets",
     "folds",
+    "infer",
     "load",
     "plot",
     "random_search",
+    "structure",
 ]
 __all__ += families.__all__
 

@@ -29,8 +29,9 @@ from safetensors.numpy import load, save
 
 from ldf.check import DataError
 from ldf.fit import State, start
-from ldf.learn import Spec, Table
+from ldf.learn import Spec
 from ldf.model import Model
+from ldf.table import Table
 
 SECONDS = 2.0  # between writes, at least
 SHARE = 0.1  # of the time that writing may take

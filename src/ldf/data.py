@@ -89,6 +89,14 @@ class Data:
         word = next(name for name in self.family.columns if name not in self.family.design)
         return self.y[word]
 
+    def exact(self) -> np.ndarray:
+        """Which rows have an outcome that is known itself, and not only to lie somewhere."""
+        known = self.seen.copy()
+        if known.any():
+            y = {word: values[self.seen] for word, values in self.y.items()}
+            known[self.seen] &= self.family.exact(**y)
+        return known
+
     def __len__(self) -> int:
         return len(self.seen)
 

@@ -20,17 +20,21 @@ from typing import Any, get_type_hints
 
 import jax
 import numpy as np
+from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from ldf import check, families, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
-from ldf.learn import Learned, Spec, Table, empirical_rate, learn
+from ldf.learn import Spec, learn
+from ldf.learned import Learned, Said
 from ldf.mappings import Mapping
+from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
 from ldf.results import Posterior, Predictive, Units
 from ldf.statistic import Statistic
+from ldf.table import Table, empirical_rate
 
 GIVEN = ("both", "auxiliary", "primary")
 OBJECTIVES: dict[str, Objective] = {
@@ -56,6 +60,8 @@ class Fusion(BaseEstimator):
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
     reference   p_0 of an objective that compares: "prior" or "regression"
     balance     so many classes of the empirical rate count the same in learning; 0: rows do
+    structure   what ties units together: ldf.Mixture(3) for three mappings of which one holds for
+                each unit; None: nothing
     ensemble    which members learn, and how they are combined: an ldf.Ensemble
     preprocess  "power", "standard" or "none" for all members; None: as the ensemble has it
     weights     a column: how much a row counts in learning
@@ -79,6 +85,7 @@ class Fusion(BaseEstimator):
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
         balance: int = 0,
+        structure: Mixture | None = None,
         ensemble: Ensemble | None = None,
         preprocess: str | None = None,
         weights: str | None = None,
@@ -98,6 +105,7 @@ class Fusion(BaseEstimator):
         self.objective = objective
         self.reference = reference
         self.balance = balance
+        self.structure = structure
         self.ensemble = ensemble
         self.preprocess = preprocess
         self.weights = weights
@@ -182,7 +190,10 @@ class Fusion(BaseEstimator):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
         ensemble = ensemble.prepared(self.preprocess)
-        return Spec(family, ensemble, self.prior, objective, self.reference, self.balance)
+        return Spec(
+            family, ensemble, self.prior, objective, self.reference, self.balance,
+            structure=self.structure,
+        )  # fmt: skip
 
     # --- answers ---
 
@@ -192,11 +203,11 @@ class Fusion(BaseEstimator):
         A row that the model has learned from is answered for by fits that have not seen it."""
         check.one_of("given", given, GIVEN)
         data, units, part = self._read(frame)
-        learned = self._fitted()
-        natural, pseudo, share = self._natural(data, part, given)
-        result = Posterior(
-            learned.posterior(natural, share), units, given, pseudo, (part >= 0) & data.seen
-        )
+        said = self._said(data, part, given)
+        pseudo = None if given == "primary" else said.mean()
+        held = (part >= 0) & data.seen
+        after = self._updated(said, data, given)
+        result = Posterior(self._fitted().posterior(after), units, given, pseudo, held)
         return result if component is None else result.component(component)
 
     def predictive(self, frame: Any, given: str = "auxiliary", **design: Any) -> Predictive:
@@ -204,35 +215,53 @@ class Fusion(BaseEstimator):
         are given. With "both" it is of further data, after those in the frame."""
         check.one_of("given", given, GIVEN)
         data, units, part = self._read(frame)
-        natural, _, share = self._natural(data, part, given)
+        said = self._updated(self._said(data, part, given), data, given)
         for word in design:
             check.one_of("design", word, data.family.design)
         words = design or self._design(data)
         # Effective counts are no whole numbers, and what is predicted is.
         own = not design and given == "auxiliary" and not getattr(data.family, "effective", False)
-        distribution = self._fitted().predictive(natural, words, share)
+        distribution = self._fitted().predictive(said, words)
         observed = _outcome(data) if own and data.seen.any() else None
-        return Predictive(distribution, units, given, observed, data.seen)
+        return Predictive(distribution, units, given, observed, data.exact())
 
     def pseudo_observations(self, frame: Any) -> Any:
         """What auxiliary data are worth: a frame, one row a unit and source."""
         data, units, part = self._read(frame)
-        statistic = self._mean_statistic(self._fitted().pseudo_observations(data.x, part))
+        statistic = self._fitted().said(data.x, part).mean()
         table: dict[str, Any] = {"unit": units.label, "source": ["auxiliary"] * len(units)}
         table |= _coordinates(statistic, units.components)
         table["out_of_fold"] = (part >= 0) & data.seen
+        return units.frame(table)
+
+    def assignments(self, frame: Any, given: str = "both") -> Any:
+        """Which mapping of a mixture holds for each row, p(z | x, y): a frame with the probability
+        of each, the likeliest, and the entropy of the assignment."""
+        check.one_of("given", given, GIVEN[:2])
+        trained = self._fitted().trained
+        fits = len(jax.tree.leaves(trained[0].weights)[0])
+        if self.structure is None or len(trained) * fits > 1:
+            remedy = "fit structure=ldf.Mixture(K) with an ensemble of one member and parts=1"
+            problem = "has no one mixture that rows could be assigned in"
+            raise check.DataError("structure", None, None, problem, remedy)
+        data, units, part = self._read(frame)
+        share = self._updated(self._said(data, part, given), data, given).share
+        table: dict[str, Any] = {"unit": units.label}
+        table |= {f"p({k + 1})": own for k, own in enumerate(share)}
+        table["assignment"] = share.argmax(0) + 1
+        table["entropy"] = entr(share).sum(0)
         return units.frame(table)
 
     def log_scores(self, frame: Any) -> np.ndarray:
         """The log-predictive of each row's primary data given its auxiliary data; NaN where nothing
         was seen (no primary data, or no trials)."""
         data, _, part = self._read(frame)
-        natural, _, share = self._natural(data, part, "auxiliary")
+        said = self._said(data, part, "auxiliary")
         scores = np.full(len(data), np.nan)
         saw = np.isfinite(empirical_rate(data.family, data.y, data.seen))
         if saw.any():
             y = {name: values[saw] for name, values in data.y.items()}
-            scores[saw] = self._fitted().log_score(natural[:, saw], y, share[:, saw])
+            scores[saw] = self._fitted().log_score(said.rows(saw), y)
         return scores
 
     def score(self, frame: Any) -> float:
@@ -288,34 +317,21 @@ class Fusion(BaseEstimator):
         columns = next((c for c in self.primary.values() if isinstance(c, list | tuple)), None)
         return tuple(columns) if columns and len(columns) == many else tuple(map(str, range(many)))
 
-    def _natural(
-        self, data: Data, part: np.ndarray, given: str
-    ) -> tuple[Any, Statistic | None, np.ndarray]:
-        """λ of each member and row, T_x, and the members' shares."""
-        learned, rows = self._fitted(), len(data)
-        if learned.certain and given != "auxiliary":
-            remedy = "ask for given='auxiliary', or fit a model with dispersion"
-            raise check.DataError("given", None, given, "cannot update a known θ", remedy)
-        natural, pseudo = learned.prior().spread((len(learned.share), rows)), None
-        if given != "primary":
-            statistic = learned.pseudo_observations(data.x, part)
-            natural, pseudo = natural + statistic, self._mean_statistic(statistic)
-        share = np.repeat(learned.share[:, None], rows, 1)
-        if given != "auxiliary" and data.seen.any():
-            seen = data.seen
-            y = {name: values[seen] for name, values in data.y.items()}
-            share[:, seen] = learned.updated(natural[:, seen], y)
-            natural = natural + _placed(self.family_.statistic(**y), seen)
-        return natural, pseudo, share
+    def _said(self, data: Data, part: np.ndarray, given: str) -> Said:
+        """Of each row before its primary data."""
+        learned = self._fitted()
+        alone = given == "primary"
+        return learned.prior().spread(len(data)) if alone else learned.said(data.x, part)
 
-    def _mean_statistic(self, statistic: Any) -> Any:
-        """T_x over members, by their shares: for display, never for updating."""
-        share = self._fitted().share
-        return jax.tree.map(lambda leaf: np.tensordot(share, leaf, 1), statistic)
+    def _updated(self, said: Said, data: Data, given: str) -> Said:
+        """With the primary data of the rows that have any, if they are given."""
+        if given == "auxiliary" or not data.seen.any():
+            return said
+        return self._fitted().updated(said, data.y, data.seen)
 
     def _design(self, data: Data) -> dict[str, np.ndarray]:
         for word, values in data.design.items():
-            missing = np.isnan(values.reshape(len(values), -1)).any(1)
+            missing = np.isnan(values).any(tuple(range(1, values.ndim)))
             if missing.any():
                 row = data.label[int(np.argmax(missing))]
                 problem = "is missing, and without it y has no distribution"
@@ -364,17 +380,6 @@ def _outcome(data: Data) -> Any:
     values = data.outcome()
     mask = data.seen.reshape(data.seen.shape + (1,) * (values.ndim - 1))
     return np.where(mask, values, values[int(np.argmax(data.seen))])
-
-
-def _placed(statistic: Any, seen: np.ndarray) -> Any:
-    """A statistic of the rows that have primary data, and nothing elsewhere."""
-
-    def place(leaf: Any) -> np.ndarray:
-        full = np.zeros((len(seen), *np.shape(leaf)[1:]))
-        full[seen] = leaf
-        return full
-
-    return jax.tree.map(place, statistic.spread((int(seen.sum()),)))
 
 
 def _coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ seen by each fit in its own `view`: as they were preprocessed on that fit's trai
 
     score_f = Σ_i w_fi ℓ(log p(y_i | T_x(x_i; φ_f))) / Σ_i w_fi  −  penalty_f · |φ_f|²
 
+or what else the `step` makes of a row.
 A batch estimates the sum; it is scaled by the number of rows, not by the batch's own weight, which
 would bias it. After each epoch every fit is scored on the rows it watches (and does not learn
 from) by their mean log-predictive, whatever the objective; a fit that has not improved for
@@ -41,6 +42,7 @@ from ldf.mappings import Weights, scramble, squared
 from ldf.model import Ground, Model
 from ldf.objective import Objective, maximum_likelihood
 from ldf.special import Array
+from ldf.step import Gradient, Held
 
 
 class Rows(NamedTuple):
@@ -75,6 +77,7 @@ class Schedule(NamedTuple):
 
 
 PAPER = Schedule()  # Section 5.2
+GRADIENT = Gradient()
 
 
 class State(NamedTuple):
@@ -115,7 +118,7 @@ class Fitted(NamedTuple):
 def start(model: Model, seed: int, inputs: int, width: Array) -> State:
     """Random weights for each fit, nothing learned."""
     drawn = [
-        model.mapping.init(np.random.default_rng([seed, 0, number]), inputs, model.outputs, wide)
+        model.init(np.random.default_rng([seed, 0, number]), inputs, wide)
         for number, wide in enumerate(np.asarray(width).tolist())
     ]
     weights = jax.tree.map(lambda *leaves: np.stack(leaves).astype(np.float32), *drawn)
@@ -134,6 +137,7 @@ def fit(
     seed: int,
     schedule: Schedule = PAPER,
     objective: Objective = maximum_likelihood,
+    step: Gradient = GRADIENT,
     resume: State | None = None,
     watch: Callable[[State], None] | None = None,
 ) -> Fitted:
@@ -148,7 +152,7 @@ def fit(
     batches = rows.x.shape[1] // schedule.batch
     dropping = bool((settings.dropout > 0).any())
     lanes = _lanes(fits, schedule.lanes)
-    run: Any = partial(_chunk, model, objective, schedule, dropping)
+    run: Any = partial(_chunk, model, objective, step, schedule, dropping)
     compiling, writing = Lock(), Lock()
 
     def lane(number: int) -> None:
@@ -258,6 +262,7 @@ def _padded(rows: Rows, batch: int) -> Rows:
 def _chunk(
     model: Model,
     objective: Objective,
+    climb: Gradient,
     schedule: Schedule,
     dropping: bool,
     rows: Rows,
@@ -273,35 +278,47 @@ def _chunk(
     counted = rows.training.sum(1)
     adam = optax.scale_by_adam()
 
-    def score(weights: Weights, at: Any, setting: Settings, noise: Array) -> Array:
+    def hold(weights: Weights) -> Held:
+        def one(weights: Weights, ground: Ground, x: Array, weight: Array) -> Held:
+            return climb.hold(model, weights, ground, x, rows.y, weight)
+
+        return jax.vmap(one)(weights, ground, rows.x, rows.training)
+
+    def score(weights: Weights, at: Any, held: Held, setting: Settings, noise: Array) -> Array:
         ground, x, y, weight, total, log_reference = at
         dropped = (setting.dropout, noise) if dropping else ()
-        log_predictive = model.log_predictive(weights, ground, x, y, *dropped)
+        worth = climb.gain(model, objective, weights, ground, x, y, log_reference, held, *dropped)
         # Rows that do not count must not reach the sum, not even as 0 · ∞.
-        gain = jnp.where(weight > 0, weight * objective(log_predictive, log_reference), 0.0)
+        gain = jnp.where(weight > 0, weight * worth, 0.0)
         return gain.sum() * (batches / total) - setting.penalty * squared(weights)
 
     def step(carry: tuple[Any, ...], batch: tuple[Array, Array]) -> tuple[Any, None]:
-        weights, moments, live = carry
+        weights, moments, live, held = carry
         index, noise = batch
         y = {name: value[index] for name, value in rows.y.items()}
         own = (rows.x[:, index], rows.training[:, index], rows.reference[:, index])
+        part = Held(jax.tree.map(lambda leaf: leaf[:, index], held.rows), held.whole)
 
-        def one(w: Weights, m: Any, g: Ground, mine: Any, total: Array, s: Settings, k: Any) -> Any:
+        def one(
+            w: Weights, m: Any, g: Ground, mine: Any, h: Held, total: Array, s: Settings, k: Any
+        ) -> Any:
             x, weight, log_reference = mine
-            slope = jax.grad(score)(w, (g, x, y, weight, total, log_reference), s, k)
+            slope = jax.grad(score)(w, (g, x, y, weight, total, log_reference), h, s, k)
             direction, after = adam.update(slope, m)
             moved = jax.tree.map(lambda v, d: v + s.learning_rate * d, w, direction)
             return moved, after
 
         # By its name, not its place: who else is in the program changes nothing.
         noises = scramble(noise ^ scramble(names))
-        moved, after = jax.vmap(one)(weights, moments, ground, own, counted, settings, noises)
-        return (_choose(live, moved, weights), _choose(live, after, moments), live), None
+        moved, after = jax.vmap(one)(weights, moments, ground, own, part, counted, settings, noises)
+        return (_choose(live, moved, weights), _choose(live, after, moments), live, held), None
 
     def epoch(state: State, drawn: tuple[Array, Array]) -> tuple[State, None]:
-        carry = (state.weights, state.moments, ~state.stopped)
-        (weights, moments, _), _ = jax.lax.scan(step, carry, drawn)
+        held = first if climb.lasts == "chunk" else hold(state.weights)
+        carry = (state.weights, state.moments, ~state.stopped, held)
+        (weights, moments, live, _), _ = jax.lax.scan(step, carry, drawn)
+        settled = jax.vmap(climb.settle)(weights, held, rows.training)
+        weights = _choose(live, settled, weights)
         return judged(state, weights, moments), None
 
     def watched_score(
@@ -331,6 +348,7 @@ def _chunk(
             state.failed | broken,
         )
 
+    first = hold(state.weights)
     return jax.lax.scan(epoch, state, draws)[0]
 
 

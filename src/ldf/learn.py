@@ -13,10 +13,6 @@ all training rows, a row's own among them, and so are the parts, which are strat
 Members answer as a mixture. Its weights are equal, or stacked: those under which the mixture best
 explains the training rows out of fold; or all weight goes to the best member, which is how a random
 search is decided. Several training sets (the folds of a cross-validation) are learned at once.
-
-The prior λ0 and T_x are not separately identified by p(y | x), so λ0 is given, or fitted to p(y)
-without auxiliary data. "weak" keeps the mean of the fitted one, worth a tenth of its observations:
-what it says is added to whatever auxiliary data say, and they cannot take it back.
 """
 
 from __future__ import annotations
@@ -27,7 +23,6 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
@@ -35,20 +30,17 @@ from ldf import check, folds
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.fit import Rows, Settings, State, fit
+from ldf.ground import PRIORS, REFERENCES, ground_of, log_reference
 from ldf.learned import Learned, Trained
 from ldf.mappings import Linear
+from ldf.mixed import MixedModel, Mixture
 from ldf.model import Ground, Model
 from ldf.objective import Objective, balanced_weights, maximum_likelihood
-from ldf.preprocess import Preprocess
-from ldf.solve import solve
-from ldf.statistic import Arrivals, Statistic
-
-WEAK = 0.1  # of the fitted prior's observations
-PENALTY = 1e-3  # of regressions
-
-
-PRIORS = {"weak": WEAK, "fitted": 1.0, "none": 0.0}  # how much of the fitted one
-REFERENCES = ("prior", "regression")
+from ldf.preprocess import Blocks, Preprocess
+from ldf.solve import solve, solve_mixture
+from ldf.statistic import Statistic
+from ldf.step import step_of
+from ldf.table import Table, empirical_rate, somewhere
 
 
 @dataclass(frozen=True)
@@ -62,6 +54,7 @@ class Spec:
     reference: str = "prior"  # what the objective compares with, if it does
     balance: int = 0  # classes of the empirical rate that count the same; 0: each row counts
     certain: bool = False  # a regression without dispersion: see Model
+    structure: Mixture | None = None  # what ties units together
 
     def __post_init__(self) -> None:
         if isinstance(self.prior, str):
@@ -69,22 +62,12 @@ class Spec:
         check.one_of("reference", self.reference, REFERENCES)
 
 
-class Table(NamedTuple):
-    """What is learned from: features and primary data of the same M rows."""
-
-    x: np.ndarray  # M × P, NaN where a cell is missing
-    y: dict[str, np.ndarray]  # valid where seen
-    seen: np.ndarray  # whether there are primary data
-    weight: np.ndarray  # how much a row counts
-    group: np.ndarray | None = None  # parts never split one
-
-
 class Job(NamedTuple):
     """One member on one training set, before it is trained."""
 
     model: Model
     member: Member
-    preprocess: Preprocess
+    preprocess: Preprocess | Blocks
     ground: Ground
     z: np.ndarray  # features of all rows, preprocessed on this set's training rows
     weight: np.ndarray  # of all rows; zero where they are not learned from
@@ -108,7 +91,7 @@ def learn(
     sets = [_jobs(spec, table, rows, seed) for rows in every]
     jobs = [job for some in sets for job in some]
     if isinstance(spec.ensemble.mapping, Linear):
-        solved = [_regressed(job, table, spec.ensemble.parts) for job in jobs]
+        solved = [_regressed(job, table, parts, spec.ensemble.restarts) for job in jobs]
         done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
         status = f"{len(done)} regressions, solved"
         status += f", of which {short} did not converge: give a penalty." if short else "."
@@ -135,37 +118,42 @@ def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
     weight = np.where(rows, table.weight, 0.0)
     if spec.balance:
         weight[rows] *= balanced_weights(rate[rows], spec.balance)
-    kinds = sorted({m.preprocess for m in ensemble.members})
-    learned = {kind: Preprocess.learn(kind, table.x[rows]) for kind in kinds}
-    z = {kind: preprocess.apply(table.x) for kind, preprocess in learned.items()}
+    kinds = {m: _kinds(spec, m) for m in ensemble.members}
+    wanted = dict.fromkeys(kind for some in kinds.values() for kind in some)
+    single = {kind: Preprocess.learn(kind, table.x[rows]) for kind in wanted}
+    learned = {
+        some: single[some[0]] if len(some) == 1 else Blocks(tuple(single[kind] for kind in some))
+        for some in kinds.values()
+    }
+    z = {some: preprocess.apply(table.x) for some, preprocess in learned.items()}
     jobs = []
     for member in ensemble.members:
-        kind, model = member.preprocess, Model(family, member.mapping, spec.certain)
+        kind, model = kinds[member], _model(spec, member)
         ground = ground_of(model, spec.prior, table, rows, member.strength)
         reference = np.zeros(len(rows))
         if spec.objective is not maximum_likelihood:
-            reference = _reference(spec, table, rows, ground, z[kind])
+            reference = log_reference(spec.family, spec.reference, table, rows, ground, z[kind])
         jobs.append(Job(model, member, learned[kind], ground, z[kind], weight, part, reference))
     return jobs
 
 
-def empirical_rate(family: Family, y: dict[str, np.ndarray], seen: np.ndarray) -> np.ndarray:
-    """t/n of each row's own primary data: NaN where there are none. Of a vector, the component
-    that differs most between rows."""
-    rate = np.full(len(seen), np.nan)
-    if not seen.any():
-        return rate
-    statistic = family.statistic(**{name: values[seen] for name, values in y.items()})
-    t, n = np.asarray(statistic.t, float), np.asarray(statistic.n, float)
-    if t.ndim > 1:
-        n = n if n.ndim == 1 else np.trace(n, axis1=-2, axis2=-1)
-        t = t[:, np.argmax(np.nanvar(_ratio(t, n[:, None]), 0))]
-    rate[seen] = _ratio(t, n)
-    return rate
+def _kinds(spec: Spec, member: Member) -> tuple[str, ...]:
+    """How columns are preprocessed for a member: in one way, or in those of a mixture's parts."""
+    each = spec.structure.each if spec.structure else ()
+    return tuple(dict.fromkeys(c.preprocess or member.preprocess for c in each)) or (
+        member.preprocess,
+    )
 
 
-def _ratio(t: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return np.divide(t, n, out=np.full(np.broadcast_shapes(t.shape, n.shape), np.nan), where=n > 0)
+def _model(spec: Spec, member: Member) -> Model:
+    mixture = spec.structure
+    if mixture is None:
+        return Model(spec.family, member.mapping, spec.certain)
+    kinds = _kinds(spec, member)
+    blocks = tuple(kinds.index(c.preprocess or member.preprocess) for c in mixture.each)
+    return MixedModel(
+        spec.family, member.mapping, spec.certain, mixture, blocks if len(kinds) > 1 else ()
+    )
 
 
 def _possible_parts(ensemble: Ensemble, table: Table, every: np.ndarray) -> int:
@@ -192,49 +180,6 @@ def _parts(table: Table, rate: np.ndarray, rows: np.ndarray, parts: int, seed: i
     if table.group is not None:
         return folds.grouped(table.group[rows], parts, seed, rate=rate[rows]).fold
     return folds.stratified(rate[rows], parts, seed).fold
-
-
-def ground_of(
-    model: Model, prior: Any, table: Table, rows: np.ndarray, strength: float = 1.0
-) -> Ground:
-    """What is known of all units alike, from the primary data of the training rows alone."""
-    flat = Model(model.family, Linear(True, True, by=model.mapping.formulation))
-    y = _somewhere(table.y, table.seen)
-    start = {"slope": np.zeros((0, 0)), "bias": np.full(flat.outputs, 0.5)}
-    nothing = np.empty((len(rows), 0))
-    weight = np.where(rows, table.weight, 0.0)
-    centre = solve(flat, flat.ground(), nothing, y, weight, start=start).weights["bias"]
-    fitted = model.family.from_unconstrained(centre, flat.mapping.formulation)
-    if isinstance(prior, str):
-        prior = fitted * PRIORS[prior]
-    return Ground(prior * strength, centre, fitted.output_scale(len(centre)))
-
-
-def _reference(
-    spec: Spec, table: Table, rows: np.ndarray, ground: Ground, z: np.ndarray
-) -> np.ndarray:
-    """log p_0 of each row: by the prior alone, or by a regression trained on the same rows."""
-    y = _somewhere(table.y, table.seen)
-    if spec.reference == "prior":
-        return np.asarray(spec.family.log_predictive(ground.prior, **y))
-    shape = spec.family.natural is Arrivals  # Appendix D
-    model = Model(spec.family, Linear(constant_count=True, shape=shape))
-    flat = ground_of(model, "fitted", table, rows)
-    flat = flat._replace(prior=flat.prior.zero())
-    weights = solve(model, flat, z, y, np.where(rows, table.weight, 0.0), PENALTY).weights
-    with jax.enable_x64(True):
-        return np.asarray(model.log_predictive(weights, flat, jnp.asarray(z), y))
-
-
-def _somewhere(y: dict[str, np.ndarray], seen: np.ndarray) -> dict[str, np.ndarray]:
-    """Primary data in every row: where there are none those of another, which must not count."""
-    first = int(np.argmax(seen))
-
-    def fill(values: np.ndarray) -> np.ndarray:
-        mask = seen.reshape(seen.shape + (1,) * (values.ndim - 1))
-        return np.where(mask, values, values[first])
-
-    return {name: fill(values) for name, values in y.items()}
 
 
 # --- training -----------------------------------------------------------------------------------
@@ -284,7 +229,8 @@ def _networks(
     )
     ground = each(lambda job: job.ground)
     schedule = spec.ensemble.schedule_for(int((training[0] > 0).sum()))
-    found = fit(model, rows, ground, settings, seed, schedule, spec.objective, resume, watch)
+    step = step_of(spec.structure, spec.objective)
+    found = fit(model, rows, ground, settings, seed, schedule, spec.objective, step, resume, watch)
     score = found.score.reshape(len(jobs), parts, restarts)
     best = score.argmax(-1)  # by log-likelihood whatever the objective (Section 5.2)
     _refuse_failure(found.failed.reshape(score.shape), best)
@@ -322,14 +268,19 @@ def _refuse_failure(failed: np.ndarray, best: np.ndarray) -> None:
         raise check.DataError("mapping", None, None, problem, remedy)
 
 
-def _regressed(job: Job, table: Table, parts: int) -> tuple[Trained, bool]:
+def _regressed(job: Job, table: Table, parts: int, restarts: int) -> tuple[Trained, bool]:
     """A linear mapping to the last digit: on all training rows, and without each part. And whether
     all of these converged."""
-    y = _somewhere(table.y, table.seen)
+    y = somewhere(table.y, table.seen)
     converged = []
 
     def best(weight: np.ndarray) -> Any:
-        found = solve(job.model, job.ground, job.z, y, weight, job.member.penalty)
+        data = (job.ground, job.z, y, weight, job.member.penalty)
+        if isinstance(job.model, MixedModel):
+            tries = [solve_mixture(job.model, *data, seed=s) for s in range(restarts)]
+            found = max(tries, key=lambda one: one.scores[-1])
+        else:
+            found = solve(job.model, *data)
         converged.append(found.converged)
         return found.weights
 
@@ -366,9 +317,9 @@ def _combined(
 
 
 def _out_of_fold(t: Trained, table: Table, rows: np.ndarray, part: np.ndarray) -> np.ndarray:
-    pseudo = t.pseudo_observations(table.x[rows], part[rows])
+    said = t.said(table.x[rows], part[rows])
     y = {name: values[rows] for name, values in table.y.items()}
-    return np.asarray(t.model.family.log_predictive(t.ground.prior + pseudo, **y))
+    return said.log_score(t.model.family, y)
 
 
 def stacked(scores: np.ndarray, weight: np.ndarray | None = None, steps: int = 1000) -> np.ndarray:

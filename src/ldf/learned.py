@@ -3,6 +3,9 @@
 A row that was not learned from is answered for by every fit of a member: its pseudo-observations
 are the mean of theirs. A training row is answered for by the fit that has not seen it, since its
 primary data would otherwise be used twice: once in φ, once in T_y.
+
+Fits of a mixture of mappings have no mean: the first mapping of one need not be the first of
+another. They answer side by side, all mappings of all fits being components of one mixture.
 """
 
 from __future__ import annotations
@@ -16,66 +19,121 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
+from ldf import check
 from ldf.distributions import PointMass, mixture
 from ldf.mappings import Weights
+from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
-from ldf.preprocess import Preprocess
+from ldf.preprocess import Blocks, Preprocess
 from ldf.special import Array
 
 BLOCK = 4096  # rows answered for at once
+
+
+class Said(NamedTuple):
+    """What is said of rows, components × rows: one component a member, or one a mapping of each fit
+    of a mixture."""
+
+    natural: Any  # λ0 + T_x
+    pseudo: Any  # T_x
+    share: np.ndarray  # of each component
+
+    def rows(self, at: Any) -> Said:
+        """Of some rows."""
+        return Said(self.natural[:, at], self.pseudo[:, at], self.share[:, at])
+
+    def spread(self, rows: int) -> Said:
+        """What is said of any row, said of so many."""
+        size = (len(self.share), rows)
+        share = np.broadcast_to(self.share, size)
+        return Said(self.natural.spread(size), self.pseudo.spread(size), share)
+
+    def log_score(self, family: Any, y: dict[str, Any]) -> np.ndarray:
+        """log Σ_k share_k p_k(y) of each row."""
+        each = np.asarray(family.log_predictive(self.natural, **y))
+        return np.asarray(logsumexp(each, axis=0, b=self.share))
+
+    def mean(self) -> Any:
+        """T_x over components, by their shares: for display, never for updating."""
+
+        def mean(leaf: np.ndarray) -> np.ndarray:
+            share = self.share.reshape(self.share.shape + (1,) * (leaf.ndim - 2))
+            return (share * leaf).sum(0)
+
+        return jax.tree.map(mean, self.pseudo)
 
 
 class Trained(NamedTuple):
     """One member on one training set."""
 
     model: Model
-    preprocess: Preprocess
+    preprocess: Preprocess | Blocks
     ground: Ground
     weights: Weights  # leading axis: the fits that answer for new rows together
     held: Weights  # leading axis: parts; the fits that have not seen them
     score: float  # mean log-predictive of the training rows, out of fold
 
-    def pseudo_observations(self, x: np.ndarray, part: np.ndarray | None = None) -> Any:
-        """T_x of each row; `part` is where it was held out in learning, −1 if nowhere."""
+    def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:
+        """Of each row; `part` is where it was held out in learning, −1 if nowhere."""
         part = np.full(len(x), -1) if part is None else part
         z = self.preprocess.apply(x)
         pieces = [slice(i, i + BLOCK) for i in range(0, max(len(z), 1), BLOCK)]
         found = [self._piece(z[piece], part[piece]) for piece in pieces]
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
+        pseudo, share = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1), *found)
+        return Said(self.ground.prior + pseudo, pseudo, share)
 
-    def _piece(self, z: np.ndarray, part: np.ndarray) -> Any:
+    def _piece(self, z: np.ndarray, part: np.ndarray) -> tuple[Any, np.ndarray]:
+        """T_x and the shares in it: components × rows."""
         rows = len(z)
         more = max(16, 1 << max(rows - 1, 0).bit_length()) - rows  # few shapes, to compile rarely
         z, part = np.pad(z, ((0, more), (0, 0))), np.pad(part, (0, more))
+        mixed = isinstance(self.model, MixedModel)
         with jax.enable_x64(True):
-            new = _mean_statistic(self.model, self.weights, self.ground, jnp.asarray(z))
+            together = _by_all_fits if mixed else _by_their_mean
+            found = together(self.model, self.weights, self.ground, jnp.asarray(z))
+            found = jax.tree.map(np.array, found)
             if (part >= 0).any():
-                old = _own_statistic(
+                own = _by_own_fit(
                     self.model, self.held, self.ground, jnp.asarray(z), jnp.asarray(part)
                 )
-                new = jax.tree.map(lambda a, b: _choose(part >= 0, b, a), new, old)
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[:rows], new)
+                _put(found, own, np.flatnonzero(part >= 0))
+        return jax.tree.map(lambda leaf: leaf[:, :rows], found)
 
 
-def _choose(which: np.ndarray, one: Any, other: Any) -> np.ndarray:
-    one, other = np.asarray(one), np.asarray(other)
-    return np.where(which.reshape(which.shape + (1,) * (one.ndim - 1)), one, other)
-
-
-@eqx.filter_jit
-def _mean_statistic(model: Model, weights: Weights, ground: Ground, z: Array) -> Any:
-    one = lambda w: model.pseudo_observations(w, ground, z)  # noqa: E731
-    every = jax.vmap(one)(_double(weights))
-    return jax.tree.map(lambda leaf: leaf.mean(0), every)
+def _put(found: tuple[Any, np.ndarray], own: Any, rows: np.ndarray) -> None:
+    """Where a row's own fit answers, it has the first places, and the others no share."""
+    found[1][:, rows] = 0.0
+    for leaf, mine in zip(jax.tree.leaves(found), jax.tree.leaves(own), strict=True):
+        leaf[: len(mine), rows] = np.asarray(mine)[:, rows]
 
 
 @eqx.filter_jit
-def _own_statistic(model: Model, held: Weights, ground: Ground, z: Array, part: Array) -> Any:
+def _by_their_mean(model: Model, weights: Weights, ground: Ground, z: Array) -> Any:
+    every = jax.vmap(lambda w: model.pseudo_observations(w, ground, z))(_double(weights))
+    return jax.tree.map(lambda leaf: leaf.mean(0)[None], every), jnp.ones((1, len(z)))
+
+
+@eqx.filter_jit
+def _by_all_fits(model: Any, weights: Weights, ground: Ground, z: Array) -> Any:
+    def one(w: Weights) -> Any:
+        return model.pseudo_observations(w, ground, z), jnp.exp(model.log_shares(w, z))
+
+    pseudo, share = jax.vmap(one)(_double(weights))
+    flat = lambda leaf: leaf.reshape(-1, *leaf.shape[2:])  # noqa: E731
+    return jax.tree.map(flat, pseudo), flat(share / len(share))
+
+
+@eqx.filter_jit
+def _by_own_fit(model: Model, held: Weights, ground: Ground, z: Array, part: Array) -> Any:
     def one(row: Array, j: Array) -> Any:
         mine = jax.tree.map(lambda leaf: leaf[jnp.maximum(j, 0)], _double(held))
-        return model.pseudo_observations(mine, ground, row[None])
+        pseudo = model.pseudo_observations(mine, ground, row[None])
+        if isinstance(model, MixedModel):
+            return pseudo, jnp.exp(model.log_shares(mine, row[None]))
+        return jax.tree.map(lambda leaf: leaf[None], pseudo), jnp.ones((1, 1))
 
-    return jax.tree.map(lambda leaf: leaf[:, 0], jax.vmap(one)(z, part))
+    found = jax.vmap(one)(z, part)  # rows × components × 1
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf[:, :, 0], 0, 1), found)
 
 
 def _double(tree: Any) -> Any:
@@ -97,47 +155,56 @@ class Learned:
     def certain(self) -> bool:
         return self.trained[0].model.certain
 
-    def prior(self) -> Any:
-        """λ0 of each member: members × 1."""
-        return _stacked([t.ground.prior for t in self.trained])[:, None]
-
     @property
     def family(self) -> Any:
         return self.trained[0].model.family
 
-    def pseudo_observations(self, x: np.ndarray, part: np.ndarray | None = None) -> Any:
-        """T_x of each row by each member: members × rows."""
-        return _stacked([t.pseudo_observations(x, part) for t in self.trained])
+    def prior(self) -> Said:
+        """What is known of any row without auxiliary data: members × 1."""
+        prior = _joined([t.ground.prior[None] for t in self.trained])[:, None]
+        return Said(prior, prior.zero(), self.share[:, None])
 
-    def posterior(self, natural: Any, share: Any = None) -> Any:
-        """Of θ, when members' natural parameters are these: members × rows."""
+    def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:
+        """By all members together."""
+        each = [t.said(x, part) for t in self.trained]
+        weighed = [
+            own._replace(share=own.share * share)
+            for own, share in zip(each, self.share, strict=True)
+        ]
+        return _joined(weighed)
+
+    def posterior(self, said: Said) -> Any:
+        """Of θ."""
         if self.certain:
-            return PointMass(np.asarray(self.family.latent(natural[0]).mean()))
-        return mixture(self.share if share is None else share, self.family.posterior(natural))
+            return PointMass(np.asarray(self.family.latent(said.natural[0]).mean()))
+        return mixture(said.share, self.family.posterior(said.natural))
 
-    def predictive(self, natural: Any, design: dict[str, Any], share: Any = None) -> Any:
+    def predictive(self, said: Said, design: dict[str, Any]) -> Any:
         """Of new primary data."""
         if self.certain:
-            return self.family.likelihood(self.family.latent(natural[0]).mean(), **design)
-        return mixture(
-            self.share if share is None else share, self.family.predictive(natural, **design)
-        )
+            return self.family.likelihood(self.family.latent(said.natural[0]).mean(), **design)
+        return mixture(said.share, self.family.predictive(said.natural, **design))
 
-    def log_score(self, natural: Any, y: dict[str, Any], share: Any = None) -> np.ndarray:
-        """The log-predictive of primary data: of the mixture, not of its members."""
+    def log_score(self, said: Said, y: dict[str, Any]) -> np.ndarray:
+        """The log-predictive of primary data: of the mixture, not of its components."""
         if self.certain:
-            theta = self.family.latent(natural[0]).mean()
+            theta = self.family.latent(said.natural[0]).mean()
             return np.asarray(self.family.log_likelihood(theta, **y))
-        share = self.share[:, None] if share is None else share
-        each = np.asarray(self.family.log_predictive(natural, **y))
-        return np.asarray(logsumexp(each, axis=0, b=share))
+        return said.log_score(self.family, y)
 
-    def updated(self, natural: Any, y: dict[str, Any]) -> np.ndarray:
-        """The members' shares after primary data that each expects otherwise: members × rows."""
-        evidence = np.asarray(self.family.log_predictive(natural, **y))
-        joint = np.log(self.share)[:, None] + evidence
-        return np.exp(joint - logsumexp(joint, 0))
+    def updated(self, said: Said, y: dict[str, Any], seen: np.ndarray | None = None) -> Said:
+        """After the primary data of the rows that have some (all, if it is not said), which each
+        component expects otherwise: those that expected them gain share."""
+        seen = np.ones(said.share.shape[1], bool) if seen is None else seen
+        if self.certain:
+            remedy = "ask for given='auxiliary', or fit a model with dispersion"
+            raise check.DataError("given", None, None, "cannot update a known θ", remedy)
+        before, own = said.rows(seen), {name: values[seen] for name, values in y.items()}
+        evidence = np.asarray(self.family.log_predictive(before.natural, **own))
+        share = np.array(said.share)
+        share[:, seen] = before.share * np.exp(evidence - logsumexp(evidence, 0, b=before.share))
+        return said._replace(natural=self.family.after(said.natural, y, seen), share=share)
 
 
-def _stacked(statistics: list[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *statistics)
+def _joined(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees)

@@ -47,6 +47,10 @@ class Model(eqx.Module):
     def outputs(self) -> int:
         return self.family.outputs(self.mapping.formulation)
 
+    def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
+        """Random weights for so many columns."""
+        return self.mapping.init(rng, inputs, self.outputs, width)
+
     def ground(self, prior: Statistic | None = None) -> Ground:
         """A ground that shifts and scales nothing."""
         nothing = np.zeros(self.outputs)

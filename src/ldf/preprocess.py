@@ -82,6 +82,15 @@ class Preprocess(NamedTuple):
         return cls(kind=saved["kind"], **arrays)
 
 
+class Blocks(NamedTuple):
+    """Columns preprocessed in several ways, side by side: one block each."""
+
+    each: tuple[Preprocess, ...]
+
+    def apply(self, x: Any) -> np.ndarray:
+        return np.concatenate([one.apply(x) for one in self.each], 1)
+
+
 def _table(x: Any) -> np.ndarray:
     return check.numbers("auxiliary", np.asarray(x, dtype=float), absent=True)
 

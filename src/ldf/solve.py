@@ -8,6 +8,7 @@ All rows at once, in float64, by a quasi-Newton method:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,10 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
 from jax.flatten_util import ravel_pytree
+from scipy.special import log_softmax, logsumexp, softmax
 
 from ldf.mappings import Weights, squared
+from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
 from ldf.special import Array
+from ldf.step import mixture_weights
 
 
 class Solved(NamedTuple):
@@ -56,37 +60,137 @@ def solve(
     weight = np.ones(len(x)) if weight is None else weight
     x, y = _only(weight > 0, x), {name: _only(weight > 0, values) for name, values in y.items()}
     with jax.enable_x64(True):
+        start = model.init(np.random.default_rng(0), x.shape[1]) if start is None else start
+        start = jax.tree.map(_double, start)
+        held = jax.tree.map(_double, (ground, x, y, weight, penalty))
+        return _climbed(lambda at: _score(model, at, start, *held), start)
 
-        def double(value: Any) -> Any:
-            return jnp.asarray(value, jnp.float64)
 
-        if start is None:
-            start = model.mapping.init(np.random.default_rng(0), x.shape[1], model.outputs)
-        start = jax.tree.map(double, start)
-        flat, unravel = ravel_pytree(start)
-        held = jax.tree.map(double, (ground, x, y, weight, penalty))
+def _climbed(score: Callable[[Any], tuple[Array, Array]], start: Weights) -> Solved:
+    """From here to the top, given what to minimise and its slope at flat weights."""
+    flat, unravel = ravel_pytree(start)
+    best = (np.inf, np.asarray(flat), np.full(flat.shape, np.inf))
 
-        best = (np.inf, np.asarray(flat), np.full(flat.shape, np.inf))
+    def function(at: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best
+        value, slope = score(jnp.asarray(at, jnp.float64))
+        value, slope = float(value), np.asarray(slope)
+        if np.isfinite(value) and np.isfinite(slope).all():
+            best = min(best, (value, at.copy(), slope), key=lambda known: known[0])
+            return value, slope
+        # Too far out to be a number: worse than what is known, so that the line search comes
+        # back. Infinity it would take for an answer.
+        return best[0] + max(1.0, abs(best[0])), np.zeros_like(slope)
 
-        def function(at: np.ndarray) -> tuple[float, np.ndarray]:
-            nonlocal best
-            value, slope = _score(model, double(at), start, *held)
-            value, slope = float(value), np.asarray(slope)
-            if np.isfinite(value) and np.isfinite(slope).all():
-                best = min(best, (value, at.copy(), slope), key=lambda known: known[0])
-                return value, slope
-            # Too far out to be a number: worse than what is known, so that the line search comes
-            # back. Infinity it would take for an answer.
-            return best[0] + max(1.0, abs(best[0])), np.zeros_like(slope)
+    options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
+    scipy.optimize.minimize(
+        function, np.asarray(flat), jac=True, method="L-BFGS-B", options=options
+    )
+    value, at, slope = best
+    flat_enough = np.abs(slope).max(initial=0.0) < 1e-4 * max(1.0, abs(value))
+    weights = jax.tree.map(np.asarray, unravel(jnp.asarray(at, jnp.float64)))
+    return Solved(weights, -value, bool(flat_enough))
 
-        options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
-        scipy.optimize.minimize(
-            function, np.asarray(flat), jac=True, method="L-BFGS-B", options=options
-        )
-        value, at, slope = best
-        flat_enough = np.abs(slope).max(initial=0.0) < 1e-4 * max(1.0, abs(value))
-        weights = jax.tree.map(np.asarray, unravel(double(at)))
-        return Solved(weights, -value, bool(flat_enough))
+
+class Mixed(NamedTuple):
+    """A mixture's best weights, and the penalised marginal likelihood after each round of EM."""
+
+    weights: Weights
+    scores: list[float]
+    converged: bool
+
+
+def solve_mixture(
+    model: MixedModel,
+    ground: Ground,
+    x: np.ndarray,
+    y: dict[str, np.ndarray],
+    weight: np.ndarray | None = None,
+    penalty: float = 0.0,
+    seed: int = 0,
+    start: Weights | None = None,
+    rounds: int = 500,
+    tolerance: float = 1e-7,
+) -> Mixed:
+    """EM as in Appendix B, each M-step to its end. Without a start, rows are first shared out among
+    components by random directions of their features."""
+    weight = np.ones(len(x)) if weight is None else weight
+    x, y = _only(weight > 0, x), {name: _only(weight > 0, values) for name, values in y.items()}
+    rng = np.random.default_rng(seed)
+    weights = model.init(rng, x.shape[1]) if start is None else start
+    shares = None
+    if start is None:
+        at = x @ rng.standard_normal((x.shape[1], model.number)) * 3 / np.sqrt(max(x.shape[1], 1))
+        shares = softmax(at + rng.standard_normal(at.shape) * 0.1, 1)
+    scores: list[float] = []
+    for _ in range(rounds):
+        if shares is None:
+            score, shares = _shared(model, weights, ground, x, y, weight, penalty)
+            scores.append(score)
+            if len(scores) > 1 and scores[-1] - scores[-2] < tolerance * max(1.0, abs(score)):
+                return Mixed(weights, scores, True)
+        weights, shares = _stepped(model, weights, ground, x, y, weight, penalty, shares), None
+    return Mixed(weights, scores, False)
+
+
+def _shared(
+    model: MixedModel, weights: Weights, ground: Ground, x: Any, y: Any, weight: Any, penalty: float
+) -> tuple[float, np.ndarray]:
+    """The E-step: the score of the weights, and the responsibilities, rows × K."""
+    with jax.enable_x64(True):
+        held = jax.tree.map(_double, (weights, ground, x, y))
+        joint = np.asarray(_log_joint(model, *held))
+    log_predictive = np.asarray(logsumexp(joint, 0))
+    total = weight @ log_predictive
+    if not model.mixture.gate:  # of β ~ Dir(α), up to a constant
+        total += (model.mixture.concentration - 1) * log_softmax(weights["gate"]["bias"]).sum()
+    score = total / weight.sum() - penalty * float(squared(weights))
+    return float(score), np.exp(joint - log_predictive).T
+
+
+def _stepped(
+    model: MixedModel, weights: Weights, ground: Ground, x: Any, y: Any, weight: Any,
+    penalty: float, shares: np.ndarray,
+) -> Weights:  # fmt: skip
+    """The M-step: each mapping by the rows it is responsible for, and the mixture weights."""
+    counts, each = weight @ shares, []
+    blocks = np.split(x, max(model.blocks, default=0) + 1, axis=1)
+    for k, own in enumerate(weights["each"]):
+        alone = Model(model.family, model.mappings[k])
+        view = blocks[model.blocks[k] if model.blocks else 0]
+        # `solve` divides by its own weights, the mixture by all.
+        held_back = penalty * weight.sum() / max(counts[k], 1e-12)
+        mine = weight * shares[:, k]
+        each.append(solve(alone, ground, view, y, mine, held_back, own).weights)
+    gate = {"bias": np.log(np.asarray(mixture_weights(counts, model.mixture.concentration)))}
+    if model.mixture.gate:
+        with jax.enable_x64(True):
+            held = jax.tree.map(_double, (x, weight, shares, penalty))
+            start = jax.tree.map(_double, weights["gate"])
+            gate = _climbed(lambda at: _gate_score(model, at, start, *held), start).weights
+    return {"each": each, "gate": gate}
+
+
+@eqx.filter_jit
+def _log_joint(model: MixedModel, weights: Weights, ground: Ground, x: Array, y: Any) -> Array:
+    return model.log_joint(weights, ground, x, y)
+
+
+@eqx.filter_jit
+def _gate_score(
+    model: MixedModel, flat: Array, like: Any, x: Array, weight: Array, shares: Array, penalty: Any
+) -> tuple[Array, Array]:
+    def score(at: Array) -> Array:
+        gate = ravel_pytree(like)[1](at)
+        log_shares = model.log_shares({"gate": gate}, x)
+        mean = weight @ (shares.T * log_shares).sum(0) / weight.sum()
+        return penalty * squared(gate) - mean
+
+    return jax.value_and_grad(score)(flat)
+
+
+def _double(value: Any) -> Any:
+    return jnp.asarray(value, jnp.float64)
 
 
 def _only(counts: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -19,8 +19,10 @@ from ldf.baselines import NAMES
 from ldf.baselines import baselines as regressions
 from ldf.data import Data, read
 from ldf.folds import Split
-from ldf.learn import Learned, Spec, Table, empirical_rate, learn
+from ldf.learn import Spec, learn
+from ldf.learned import Learned, Said
 from ldf.results import Units
+from ldf.table import Table, empirical_rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +30,14 @@ class Answer:
     """What one model says of units it has not seen."""
 
     learned: Learned  # any of the folds': what they have in common
-    natural: Any  # members × units
-    share: np.ndarray  # members × units
+    said: Said | None  # components × units; None if only the scores are kept
     log_score: np.ndarray  # NaN where there is nothing to score
+
+    def of(self, units: np.ndarray) -> Said:
+        if self.said is None:
+            remedy = "cross-validate the model itself"
+            raise check.DataError("model", None, None, "was only scored", remedy)
+        return self.said.rows(units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,39 +125,42 @@ class CrossValidation:
         the folds kept groups together."""
         law, y = self.predictive(model), self._outcome()
         group = None if self.data.group is None else self.data.group[self.counted]
-        return assess.coverage(law, y, masses, group=group).rows()
+        return assess.coverage(law, y, masses, self._exact, group).rows()
 
     def pit(self, model: str, seed: int = 0) -> np.ndarray:
         """The randomised probability integral transform: uniform if the model is right."""
-        return assess.pit(self.predictive(model), self._outcome(), seed)
+        return assess.pit(self.predictive(model), self._outcome(), seed, self._exact)
 
     def check(
         self, model: str, quantity: Any = assess.QUANTITIES, draws: int = 1000, seed: int = 0
     ) -> list[dict[str, Any]]:
         """Predictive checks: test quantities of the data beside those of draws."""
         law = self.predictive(model)
-        return assess.predictive_check(law, self._outcome(), quantity, draws, seed).rows()
+        outcome, exact = self._outcome(), self._exact
+        return assess.predictive_check(law, outcome, quantity, draws, seed, exact).rows()
 
     def predictive(self, model: str) -> Any:
         """p(y | x) of the counted units, by the fold that held each out."""
         check.one_of("model", model, tuple(self.answers))
         answer = self.answers[model]
         design = {name: values[self.counted] for name, values in self.data.design.items()}
-        natural, share = answer.natural[:, self.counted], answer.share[:, self.counted]
-        return answer.learned.predictive(natural, design, share)
+        return answer.learned.predictive(answer.of(self.counted), design)
 
     def posterior(self, model: str) -> Any:
         """p(θ | x) of the counted units, by the fold that held each out."""
         check.one_of("model", model, tuple(self.answers))
         answer = self.answers[model]
-        return answer.learned.posterior(
-            answer.natural[:, self.counted], answer.share[:, self.counted]
-        )
+        return answer.learned.posterior(answer.of(self.counted))
 
     @property
     def _effective(self) -> bool:
         """Whether counts are a survey's effective ones: scored, but not predicted as they are."""
         return getattr(self.data.family, "effective", False)
+
+    @property
+    def _exact(self) -> np.ndarray:
+        """Of the counted units, those whose outcome is known itself."""
+        return self.data.exact()[self.counted]
 
     def _outcome(self) -> np.ndarray:
         if self._effective:
@@ -230,20 +240,18 @@ def answer(spec: Spec, rows: Table, split: Split, seed: int) -> Answer:
     found = learn(spec, rows, seed, split.training)
     parts = []
     for learned, held in zip(found, split.held, strict=True):
-        natural = learned.prior() + learned.pseudo_observations(rows.x[held])
-        parts.append((learned, np.flatnonzero(held), natural))
+        parts.append((np.flatnonzero(held), learned.said(rows.x[held])))
     shape = (len(rows.x),)
 
     def gathered(*leaves: np.ndarray) -> np.ndarray:
         full = np.full((leaves[0].shape[0], *shape, *leaves[0].shape[2:]), np.nan)
-        for leaf, (_, at, _) in zip(leaves, parts, strict=True):
+        for leaf, (at, _) in zip(leaves, parts, strict=True):
             full[:, at] = leaf
         return full
 
-    natural = jax.tree.map(gathered, *[natural for _, _, natural in parts])
-    share = gathered(*[np.repeat(of.share[:, None], len(at), 1) for of, at, _ in parts])
+    said = jax.tree.map(gathered, *[said for _, said in parts])
     score = np.full(shape, np.nan)
     scored = split.held.any(0) & rows.seen
     y = {name: values[scored] for name, values in rows.y.items()}
-    score[scored] = found[0].log_score(natural[:, scored], y, share[:, scored])
-    return Answer(found[0], natural, share, score)
+    score[scored] = found[0].log_score(said.rows(scored), y)
+    return Answer(found[0], said, score)

@@ -24,6 +24,9 @@ from ldf.distributions.normal_inverse import (
     NormalInverseGamma,
     NormalInverseWishart,
 )
+from ldf.distributions.on_nodes import OnNodes
+from ldf.distributions.tabulated import Tabulated
+from ldf.distributions.weighted import WeightedDraws
 
 __all__ = [
     "Beta",
@@ -52,8 +55,11 @@ __all__ = [
     "MultivariateStudentT",
     "NormalInverseGamma",
     "NormalInverseWishart",
+    "OnNodes",
     "PointMass",
     "StudentT",
+    "Tabulated",
     "Univariate",
+    "WeightedDraws",
     "mixture",
 ]

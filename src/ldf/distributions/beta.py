@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from ldf import check
 from ldf.distributions.base import Continuous, Integer, check_q, on_host
@@ -18,9 +19,6 @@ from ldf.special import (
     Array,
     Draws,
     beta_binomial_log_pmf,
-    beta_cdf,
-    beta_quantile,
-    beta_sf,
     binet,
     deviance,
     difference_of_products,
@@ -29,6 +27,7 @@ from ldf.special import (
     log_gamma_divergence,
     namespace,
 )
+from ldf.special.incomplete import on_host as elementwise
 from ldf.statistic import Trials
 
 IMPROPER = "give a prior with successes and failures above zero"
@@ -53,6 +52,74 @@ def check_rate_known(total: Array, n: Array) -> None:
     if not check.is_traced(total, n):
         why = "there is no observation of the rate, not even a prior one"
         check.exists("predictive", (np.asarray(total) > 0) | (np.asarray(n) == 0), why, IMPROPER)
+
+
+SURE = 1e11  # observations from which on SciPy's incomplete beta is wrong by 1e-5, slow, or NaN
+FEW = 1e6  # successes or failures up to which a gamma is then their limit, beyond it a normal
+
+
+def _unless_sure(exact: Any, limit: Any) -> Any:
+    """A function of a, b and a third: SciPy's, or that of very many observations, to 1e-6."""
+
+    def function(*values: np.ndarray) -> np.ndarray:
+        a, b, at = np.broadcast_arrays(*values)
+        sure = a + b >= SURE
+        found = np.empty(at.shape)
+        found[~sure] = exact(a[~sure], b[~sure], at[~sure])
+        found[sure] = limit(a[sure], b[sure], at[sure])
+        return found
+
+    return elementwise(function)
+
+
+def _normal(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, sd and a sixth of the skewness of θ."""
+    total = a + b
+    mean, rest = a / total, b / total
+    sd = np.sqrt(mean * rest / total)
+    return mean, sd, (rest - mean) / (3 * total * sd)
+
+
+def _score(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """What is standard normal, by its skewness (Cornish and Fisher)."""
+    _, sd, skew = _normal(a, b)
+    z = difference_of_products(x, b, 1 - x, a) / (a + b) / sd
+    z = np.clip(z, -40.0, 40.0)
+    return z - skew * (z**2 - 1)
+
+
+def _rate(few: np.ndarray, many: np.ndarray) -> np.ndarray:
+    """Of the gamma of few successes that −log(1 − θ) has (Wise)."""
+    return many + (few - 1) / 2
+
+
+def _limit_cdf(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+    successes = scipy.special.gammainc(a, -np.log1p(-x) * _rate(a, b))
+    failures = scipy.special.gammaincc(b, -np.log(x) * _rate(b, a))
+    normal = scipy.special.ndtr(_score(a, b, x))
+    return np.where(a < FEW, successes, np.where(b < FEW, failures, normal))
+
+
+def _limit_sf(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+    successes = scipy.special.gammaincc(a, -np.log1p(-x) * _rate(a, b))
+    failures = scipy.special.gammainc(b, -np.log(x) * _rate(b, a))
+    normal = scipy.special.ndtr(-_score(a, b, x))
+    return np.where(a < FEW, successes, np.where(b < FEW, failures, normal))
+
+
+def _limit_quantile(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
+    successes = -np.expm1(-scipy.special.gammaincinv(a, q) / _rate(a, b))
+    failures = np.exp(-scipy.special.gammainccinv(b, q) / _rate(b, a))
+    mean, sd, skew = _normal(a, b)
+    z = np.clip(scipy.special.ndtri(q), -40.0, 40.0)
+    normal = np.clip(mean + sd * (z + skew * (z**2 - 1)), 0.0, 1.0)
+    normal = np.where(q == 0, 0.0, np.where(q == 1, 1.0, normal))
+    return np.where(a < FEW, successes, np.where(b < FEW, failures, normal))
+
+
+beta_cdf = _unless_sure(scipy.special.betainc, _limit_cdf)  # (a, b, x)
+beta_sf = _unless_sure(scipy.special.betaincc, _limit_sf)
+beta_quantile = _unless_sure(scipy.special.betaincinv, _limit_quantile)  # (a, b, q)
 
 
 class Beta(Continuous):

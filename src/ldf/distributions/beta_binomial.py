@@ -1,12 +1,14 @@
 """Successes among further trials, when the rate has a Beta.
 
 Its distribution function has no closed form: the mass of all counts is tabulated by the ratio of
-neighbouring ones, for units of like size together.
+neighbouring ones, for units of like size together. Of many trials, counts are taken together in
+`cells`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,11 @@ import numpy as np
 from ldf import check
 from ldf.distributions.base import Univariate, check_q, on_host
 from ldf.distributions.beta import check_rate_known, logistic
+from ldf.distributions.cells import Cells, cells_of
 from ldf.special import Array, Draws, beta_binomial_log_pmf, floats, namespace
 from ldf.statistic import Trials
 
-LookUp = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (rows, their cumulative masses) → answers
+Ask = Callable[["Counts | Cells", np.ndarray], np.ndarray]  # (table, its rows) → their answers
 
 
 class BetaBinomial(Univariate):
@@ -79,13 +82,7 @@ class BetaBinomial(Univariate):
         if np.broadcast_shapes(self.shape, k.shape) != self.shape:
             return self._spread(k.shape).cdf(k)
         k = np.floor(np.broadcast_to(k, self.shape).reshape(-1))
-
-        def look_up(rows: np.ndarray, cumulative: np.ndarray) -> np.ndarray:
-            index = np.clip(k[rows], 0, cumulative.shape[1] - 1).astype(np.int64)
-            found = np.take_along_axis(cumulative, index[:, None], 1)[:, 0]
-            return np.where(k[rows] < 0, 0.0, np.minimum(found, 1.0))
-
-        return self._by_table(look_up)
+        return self._by_table(lambda table, rows: table.cdf(k[rows]))
 
     @on_host
     def quantile(self, q: Any) -> Array:
@@ -94,7 +91,7 @@ class BetaBinomial(Univariate):
         if np.broadcast_shapes(self.shape, q.shape) != self.shape:
             return self._spread(q.shape).quantile(q)
         levels = np.broadcast_to(q, self.shape).reshape(-1)
-        return self._by_table(lambda rows, cumulative: first_count(cumulative, levels[rows]))
+        return self._by_table(lambda table, rows: table.quantile(levels[rows]))
 
     def _spread(self, shape: tuple[int, ...]) -> BetaBinomial:
         """The same units, once for each of several values."""
@@ -102,7 +99,7 @@ class BetaBinomial(Univariate):
         return BetaBinomial(self.natural.spread(wide), np.broadcast_to(self.trials, wide))
 
     def _narrowest(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
-        ends = self._by_table(lambda _, cumulative: narrowest_window(cumulative, mass))
+        ends = self._by_table(lambda table, _: table.narrowest(mass))
         return ends[..., 0], ends[..., 1]
 
     def sample(self, draws: int, seed: Any) -> Array:
@@ -111,38 +108,75 @@ class BetaBinomial(Univariate):
         rate = logistic(xp, source.log_gamma(a) - source.log_gamma(b))
         return source.binomial(xp.broadcast_to(n, rate.shape), rate)
 
-    def _by_table(self, look_up: LookUp) -> np.ndarray:
-        found = by_table(self, np.ones((1, int(np.prod(self.shape)))), look_up)
+    def _by_table(self, ask: Ask) -> np.ndarray:
+        found = by_table(self, np.ones((1, int(np.prod(self.shape)))), ask)
         return found.reshape(self.shape + found.shape[1:])
 
 
 BLOCK = 4_000_000  # table cells held at once
-LARGEST_TABLE = 20_000_000
+SINGLE_COUNTS = 8192  # of more trials, there are cells
+LARGEST = 2**53  # trials: beyond, floats are not whole numbers
 
 
-def by_table(of: BetaBinomial, weights: np.ndarray, look_up: LookUp) -> np.ndarray:
-    """Tabulate the mass of all counts, units of like size together, and look something up in their
-    sums. Of components × units with such weights, the masses are mixed."""
+def by_table(of: BetaBinomial, weights: np.ndarray, ask: Ask) -> np.ndarray:
+    """Tabulate the mass of all counts, units of like size together, or of cells of them, and ask
+    the tables something. Of components × units with such weights, the masses are mixed."""
     _, *parameters = of._parameters()
     a, b, n = (np.asarray(p, dtype=np.float64).reshape(weights.shape) for p in parameters)
-    blocks = list(blocks_of_like_size(n.max(0))) or [np.zeros(0, np.int64)]
-    found = []
-    for rows in blocks:
+    top = n.max(0)
+    if top.max(initial=0) > LARGEST:
+        row = int(np.argmax(top)) if len(top) > 1 else None
+        remedy = f"distribution functions are tabulated up to {LARGEST:,} trials"
+        raise check.DataError("trials", row, top.max(), "is too many to tabulate", remedy)
+    few, many = np.flatnonzero(top <= SINGLE_COUNTS), np.flatnonzero(top > SINGLE_COUNTS)
+    asked, found = [], []
+    for block in blocks_of_like_size(top[few]):
+        rows = few[block]
         mass = np.zeros((len(rows), int(n[:, rows].max(initial=0)) + 1))
         for k in range(len(weights)):
             table = mass_table(a[k, rows], b[k, rows], n[k, rows])
             mass[:, : table.shape[1]] += weights[k, rows][:, None] * table
-        found.append(look_up(rows, np.cumsum(mass, 1)))
-    return np.concatenate(found)[np.argsort(np.concatenate(blocks))]
+        asked.append(rows)
+        found.append(ask(Counts(np.cumsum(mass, 1)), rows))
+    # The same unit may be asked about several values: it has its cells once.
+    units = np.concatenate([a, b, n, weights])[:, many]
+    units, which = np.unique(units, axis=1, return_inverse=True)
+    which = which.reshape(-1)
+    step = max(1, BLOCK // (1000 + 100 * len(weights)))  # a unit has about so many cells
+    for start in range(0, units.shape[1], step):
+        block = units[:, start : start + step]
+        here = np.flatnonzero((which >= start) & (which < start + step))
+        table = cells_of(*np.split(block, 4))[which[here] - start]
+        asked.append(many[here])
+        found.append(ask(table, many[here]))
+    return np.concatenate(found)[np.argsort(np.concatenate(asked))]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """The mass up to each count, a row a unit."""
+
+    up_to: np.ndarray
+
+    def cdf(self, k: np.ndarray) -> np.ndarray:
+        index = np.clip(k, 0, self.up_to.shape[1] - 1).astype(np.int64)
+        found = np.take_along_axis(self.up_to, index[:, None], 1)[:, 0]
+        return np.where(k < 0, 0.0, np.minimum(found, 1.0))
+
+    def quantile(self, q: np.ndarray) -> np.ndarray:
+        return first_count(self.up_to, q)
+
+    def mode(self) -> np.ndarray:
+        return highest_count(self.up_to)
+
+    def narrowest(self, mass: float) -> np.ndarray:
+        return narrowest_window(self.up_to, mass)
 
 
 def blocks_of_like_size(n: np.ndarray) -> Iterator[np.ndarray]:
-    """Rows in blocks of similar size, none much larger than BLOCK cells."""
-    largest = n.max(initial=0)
-    if largest > LARGEST_TABLE:
-        row = int(np.argmax(n)) if len(n) > 1 else None
-        remedy = f"distribution functions are tabulated up to {LARGEST_TABLE:,} trials"
-        raise check.DataError("trials", row, largest, "is too many to tabulate", remedy)
+    """Rows in blocks of similar size, none much larger than BLOCK cells; of none, an empty one."""
+    if not len(n):
+        yield np.zeros(0, np.int64)
     order = np.argsort(-n, kind="stable")  # the first row of a block is its widest
     start = 0
     while start < len(order):

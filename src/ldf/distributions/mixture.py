@@ -20,6 +20,7 @@ array([0.3])
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import equinox as eqx
@@ -36,13 +37,6 @@ from ldf.distributions.base import (
     call_on_host,
     check_q,
     on_host,
-)
-from ldf.distributions.beta_binomial import (
-    BetaBinomial,
-    by_table,
-    first_count,
-    highest_count,
-    narrowest_window,
 )
 from ldf.distributions.known import PointMass
 from ldf.distributions.mixture_units import Units
@@ -271,10 +265,14 @@ class _Numbers(Mixture, Univariate):
         check_q(q)
         if self._alone is not None:
             return self._alone.quantile(q)
-        shape = np.broadcast_shapes(self.shape, np.shape(q))
+        return self._each(self._level, q)
+
+    def _each(self, answer: Callable[[Units, np.ndarray], np.ndarray], value: Any) -> np.ndarray:
+        """Of values for each unit, which may have others in front: a unit is there once a value."""
+        shape = np.broadcast_shapes(self.shape, np.shape(value))
         units = np.arange(int(np.prod(self.shape))).reshape(self.shape)
-        units, q = (np.broadcast_to(part, shape).reshape(-1) for part in (units, q))
-        return self._level(Units.of(self)[units], q).reshape(shape)
+        units, value = (np.broadcast_to(part, shape).reshape(-1) for part in (units, value))
+        return answer(Units.of(self)[units], value).reshape(shape)
 
     @abstractmethod
     def _interval(self, of: Units, mass: float) -> tuple[np.ndarray, np.ndarray]: ...
@@ -327,36 +325,32 @@ class ContinuousMixture(_Numbers, Continuous):
 
 
 class IntegerMixture(_Numbers):
-    """Of whole numbers from 0 on; their mass may have several peaks.
-
-    The beta-binomial's distribution function is a table of all masses: such are mixed as tables.
-    """
+    """Of whole numbers from 0 on; their mass may have several peaks."""
 
     @property
     def top(self) -> Array:
         """The largest possible value; infinity if there is none."""
         return np.broadcast_to(self.components.top, self._full).max(0)
 
+    def cdf(self, value: Any) -> Array:
+        if not mixture_search.has_cells(self):
+            return super().cdf(value)
+        value = check.numbers("value", value, infinite=True)
+        check.fits("value", value, self.shape)
+        return self._each(mixture_search.cdf_by_table, value)
+
+    def exceeds(self, value: Any) -> Array:
+        return 1 - self.cdf(value) if mixture_search.has_cells(self) else super().exceeds(value)
+
     def _peak(self, of: Units) -> np.ndarray:
-        if isinstance(of.components, BetaBinomial):
-            return by_table(of.components, of.weights, lambda _, up_to: highest_count(up_to))
         return mixture_search.integer_peak(of)
 
     def _level(self, of: Units, q: np.ndarray) -> np.ndarray:
-        if isinstance(of.components, BetaBinomial):
-            return by_table(
-                of.components, of.weights, lambda rows, up_to: first_count(up_to, q[rows])
-            )
         return mixture_search.integer_quantile(of, q)
 
     def _interval(self, of: Units, mass: float) -> tuple[np.ndarray, np.ndarray]:
         """The fewest neighbouring values."""
-        if isinstance(of.components, BetaBinomial):
-            ends = by_table(
-                of.components, of.weights, lambda _, up_to: narrowest_window(up_to, mass)
-            )
-        else:
-            ends = mixture_interval.narrowest_values(of, mass)
+        ends = mixture_interval.narrowest_values(of, mass)
         return ends[:, 0], ends[:, 1]
 
 

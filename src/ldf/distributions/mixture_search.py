@@ -2,17 +2,22 @@
 
 A quantile is between the least and the greatest of the components' own, and there is one root. The
 mode is the highest of several hills: the distribution is looked at in a few places, and the two
-highest hills are climbed. Of whole numbers, both are found by halving.
+highest hills are climbed. Of whole numbers, both are found by halving. The beta-binomial's
+distribution function is a table of masses: such are mixed as tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import numpy as np
 
+from ldf.distributions.beta_binomial import SINGLE_COUNTS, BetaBinomial, by_table
 from ldf.distributions.mixture_units import EPS, Units, columns, location
 from ldf.distributions.search import Scale
+from ldf.special import namespace
 
 TALLEST = 8  # components whose own modes are looked at
 
@@ -38,6 +43,8 @@ def quantile(of: Units, q: np.ndarray) -> np.ndarray:
 
 def integer_quantile(of: Units, q: np.ndarray) -> np.ndarray:
     """The smallest value at which the distribution function reaches q, by halving."""
+    if isinstance(of.components, BetaBinomial):
+        return by_table(of.components, of.weights, lambda table, at: table.quantile(q[at]))
     enough = q * (1 - 8 * EPS)
     low, high = of.ends(of.components.quantile(q))
     low = low - 1  # is not enough
@@ -49,6 +56,25 @@ def integer_quantile(of: Units, q: np.ndarray) -> np.ndarray:
         high[left] = np.where(reached, middle, high[left])
         left = left[high[left] - low[left] > 1]
     return high
+
+
+def has_cells(mixture: Any) -> bool:
+    """Whether units have so many trials that the tables of intervals serve the cdf as well."""
+    components = mixture.components
+    alone = components.shape[0] == 1 or not isinstance(components, BetaBinomial)
+    if alone or namespace(*jax.tree.leaves((mixture.weights, components))) is not np:
+        return False
+    return bool(np.max(components.top, initial=0) > SINGLE_COUNTS)
+
+
+def cdf_by_table(of: Units, value: np.ndarray) -> np.ndarray:
+    """Of beta-binomials: few trials by components, many by the cells of the mixture."""
+    few = of.components.top.max(0) <= SINGLE_COUNTS
+    many, k = of[~few], np.floor(value[~few])
+    found = np.empty(len(value))
+    found[few] = of[few].cdf(value[few])
+    found[~few] = by_table(many.components, many.weights, lambda table, at: table.cdf(k[at]))
+    return found
 
 
 def mode(of: Units, peak: Callable[[Units], np.ndarray]) -> np.ndarray:
@@ -128,6 +154,8 @@ def _against_the_ends(of: Units, mode: np.ndarray, height: np.ndarray) -> np.nda
 
 def integer_peak(of: Units) -> np.ndarray:
     """Masses rise up to the first of the modes and fall from the last on."""
+    if isinstance(of.components, BetaBinomial):
+        return by_table(of.components, of.weights, lambda table, _: table.mode())
     modes = of.modes()
     low, high = of.ends(modes)
     own = np.where(of.weights > 0, of.components.log_prob(modes), -np.inf)

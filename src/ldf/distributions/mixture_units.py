@@ -96,7 +96,7 @@ class Units:
                 )
             if np.isfinite(end):
                 x = np.where(z > 0, end - (end - centre) * np.exp((centre - x) / (end - centre)), x)
-        x = np.where(np.isfinite(x), x, centre).reshape(-1, len(self))
+        x = np.where(np.isfinite(x), x, centre).reshape(len(z) * len(self.weights), len(self))
         share = (share * self.weights).reshape(x.shape)
         order = np.argsort(x, 0)
         x = np.take_along_axis(x, order, 0)

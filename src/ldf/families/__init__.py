@@ -2,27 +2,33 @@
 
 from ldf.families.base import Family
 from ldf.families.binomial import Binomial
+from ldf.families.censored import CensoredPoisson
 from ldf.families.exponential import Exponential
 from ldf.families.gamma import Gamma
 from ldf.families.gaussian import Gaussian, LinearGaussian
 from ldf.families.geometric import Geometric
+from ldf.families.misreported import Misreported
 from ldf.families.multinomial import Multinomial
 from ldf.families.multivariate_normal import MultivariateNormal
 from ldf.families.negative_binomial import NegativeBinomial
 from ldf.families.normal import Normal
 from ldf.families.poisson import Poisson
+from ldf.families.zero_inflated import ZeroInflatedPoisson
 
 __all__ = [
     "Binomial",
+    "CensoredPoisson",
     "Exponential",
     "Family",
     "Gamma",
     "Gaussian",
     "Geometric",
     "LinearGaussian",
+    "Misreported",
     "Multinomial",
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
     "Poisson",
+    "ZeroInflatedPoisson",
 ]

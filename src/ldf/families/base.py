@@ -65,6 +65,23 @@ class Family(eqx.Module):
         """The distribution of θ: prior, auxiliary and primary data are all in the sum."""
         return self.latent(self.own(natural))
 
+    def after(self, natural: Any, y: dict[str, Any], seen: np.ndarray) -> Any:
+        """What is known of θ after the primary data of those units, on the last axis, that have
+        some: what posterior() and predictive() take. Here it is a sum."""
+        there = np.asarray(seen)
+        own = self.statistic(**{word: np.asarray(values)[there] for word, values in y.items()})
+
+        def place(leaf: Any) -> np.ndarray:
+            full = np.zeros((len(there), *np.shape(leaf)[1:]))
+            full[there] = leaf
+            return full
+
+        return self.own(natural) + jax.tree.map(place, own.spread((int(there.sum()),)))
+
+    def exact(self, **columns: Any) -> Any:
+        """Whether each row tells its outcome, and not only that it lies somewhere."""
+        return True
+
     def log_partition(self, natural: Any) -> Array:
         """log Z(λ); infinite where the prior is improper."""
         return self.latent.log_partition(self.own(natural))

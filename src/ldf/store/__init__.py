@@ -20,6 +20,7 @@ import numpy as np
 from ldf.checkpoint import FileError, fingerprint
 from ldf.families.base import Family
 from ldf.learned import Learned, Trained
+from ldf.mixed import MixedModel
 from ldf.schema import Schema
 from ldf.store.files import damaged, read, write
 from ldf.store.values import Found, Misfit, pack, unpack
@@ -128,23 +129,34 @@ def _agreed(saved: Saved) -> Saved:
 def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> None:
     """Unless arrays have the shapes that the family, the mapping and the columns ask for."""
     model, ground = trained.model, trained.ground
-    layers = (*getattr(model.mapping, "shared", ()), *getattr(model.mapping, "branch", ()))
     same = fingerprint(model.family) == fingerprint(family)
+    _need(f"{at}.model", same)
+    blocks = getattr(trained.preprocess, "each", (trained.preprocess,))
+    for preprocess in blocks:
+        for name, array in preprocess._asdict().items():
+            there = isinstance(array, str) or (array.shape == (columns,) and _floats(array))
+            _need(f"{at}.preprocess.{name}", there)
+    mixed = isinstance(model, MixedModel)
+    if mixed:
+        stored = np.size(trained.weights["gate"]["bias"])
+        _need(f"{at}.model.mixture", 1 <= model.number <= stored)
+        seen = set(model.blocks) or {0}
+        _need(f"{at}.model.blocks", seen == set(range(len(blocks))))
+        _need(f"{at}.model.blocks", len(model.blocks) in (0, model.number))
     # A layer is made below only if there is as much of it in the file.
-    matrices = pairwise((columns, *layers, model.outputs)) if layers else ()
     stored = sum(np.size(leaf) for leaf in jax.tree.leaves(trained.weights))
-    fits = all(a * b <= stored for a, b in matrices)
-    _need(f"{at}.model", same and fits and len(layers) <= DEEPEST)
-    for name, array in trained.preprocess._asdict().items():
-        there = isinstance(array, str) or (array.shape == (columns,) and _floats(array))
-        _need(f"{at}.preprocess.{name}", there)
+    for mapping in model.mappings if mixed else (model.mapping,):
+        layers = (*getattr(mapping, "shared", ()), *getattr(mapping, "branch", ()))
+        matrices = pairwise((columns, *layers, model.outputs)) if layers else ()
+        fits = all(a * b <= stored for a, b in matrices)
+        _need(f"{at}.model", fits and len(layers) <= DEEPEST)
     prior, size = family.own(ground.prior), (family.components or 0,)
     for array, axes in zip(prior.coordinates(), prior.event_axes, strict=True):
         _need(f"{at}.ground.prior", np.shape(array) == size * axes and _floats(array))
     for name in ("centre", "scale"):
         array = getattr(ground, name)
         _need(f"{at}.ground.{name}", np.shape(array) == (model.outputs,) and _floats(array))
-    like = model.mapping.init(np.random.default_rng(0), columns, model.outputs)
+    like = model.init(np.random.default_rng(0), columns * len(blocks))
     shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
     for name in ("weights", "held"):
         tree = getattr(trained, name)

@@ -26,8 +26,9 @@ from ldf.families.base import Family
 from ldf.fit import Schedule
 from ldf.learned import Learned, Trained
 from ldf.mappings import Linear, Mapping, Network
+from ldf.mixed import Component, MixedModel, Mixture
 from ldf.model import Ground, Model
-from ldf.preprocess import KINDS, Preprocess
+from ldf.preprocess import KINDS, Blocks, Preprocess
 from ldf.schema import Auxiliary, Schema
 from ldf.statistic import Statistic
 from ldf.statistic.counts import FORMULATIONS
@@ -42,7 +43,10 @@ def _classes(module: Any, base: type) -> list[type]:
 
 BASES: tuple[type, ...] = (Family, Mapping, Statistic)
 KINDS_OF = dict(zip(BASES, map(_classes, (families, mappings, statistic), BASES), strict=True))
-PARTS = (Auxiliary, Ensemble, Ground, Learned, Member, Model, Preprocess, Schedule, Schema, Trained)
+PARTS = (
+    *(Auxiliary, Blocks, Component, Ensemble, Ground, Learned, Member, MixedModel, Mixture, Model),
+    *(Preprocess, Schedule, Schema, Trained),
+)
 KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values()))}
 CHOICES: dict[Any, tuple[str, tuple[str, ...]]] = {
     Auxiliary: ("kind", ("number", "category", "constant")),
