@@ -10,7 +10,7 @@ import pytest
 
 import ldf
 
-HEAVY = ("sklearn", "scipy.stats", "narwhals", "pandas", "optax")
+HEAVY = ("sklearn", "scipy.special", "scipy.stats", "narwhals", "pandas", "optax")
 
 
 def seconds(statement: str) -> float:

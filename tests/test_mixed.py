@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ import ldf
 from ldf.fit import Rows, Schedule, Settings, fit
 from ldf.learn import Spec, learn
 from ldf.mappings import Linear, Network
-from ldf.mixed import Component, MixedModel, Mixture
+from ldf.mixed import LEARN, Component, MixedModel, Mixture
 from ldf.model import Model
 from ldf.objective import maximum_likelihood, model_selection
 from ldf.solve import solve_mixture
@@ -71,6 +72,11 @@ def trained(model: Model, mixture: Mixture | None, epochs: int = 30) -> Any:
     return fit(model, rows, ground, settings, 0, Schedule(epochs, epochs, 64, 10), step=step)
 
 
+def slowly(values: Iterable[Any], quick: set[str]) -> list[Any]:
+    """All but a few are left to the slow tests: each is compiled anew."""
+    return [v if v in quick else pytest.param(v, marks=pytest.mark.full) for v in values]
+
+
 # --- the model ----------------------------------------------------------------------------------
 
 
@@ -93,7 +99,7 @@ def test_the_predictive_is_the_sum_over_mappings(gate: bool) -> None:
     np.testing.assert_allclose(found, np.log(total), rtol=1e-8)
 
 
-@pytest.mark.parametrize("learn", ["marginal", "em", "full em", "monte-carlo"])
+@pytest.mark.parametrize("learn", slowly(LEARN, {"marginal"}))
 def test_one_mapping_is_the_plain_model_to_the_bit(learn: str) -> None:
     mixture = Mixture(1, learn=learn)
     plain = trained(Model(FAMILY, NETWORK), None)
@@ -152,10 +158,7 @@ def test_components_may_differ_in_mapping_width_and_preprocessing() -> None:
 # --- learning -----------------------------------------------------------------------------------
 
 
-SLOW = pytest.param("multivariate normal", marks=pytest.mark.full)
-
-
-@pytest.mark.parametrize("name", [*(n for n in CASES if n != "multivariate normal"), SLOW])
+@pytest.mark.parametrize("name", slowly(CASES, {"binomial", "poisson", "multinomial", "normal"}))
 def test_a_full_round_of_em_never_lowers_the_penalised_marginal(name: str) -> None:
     """Appendix B, on every family: with the M-step to its end, no dropout, and a penalty."""
     table = made(CASES[name])
@@ -256,7 +259,7 @@ def test_monte_carlo_climbs_the_joint_marginal() -> None:
     np.testing.assert_allclose(softmax(settled), mean / mean.sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("how", ["marginal", "em", "monte-carlo"])
+@pytest.mark.parametrize("how", slowly(("marginal", "em", "monte-carlo"), {"em"}))
 def test_two_mappings_explain_two_kinds_of_rows(how: str) -> None:
     mixture = Mixture(2, learn=how)
     one = trained(Model(FAMILY, NETWORK), None, 200)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when it is asked for
 
 from ldf import check
 from ldf.distributions.base import Continuous, Integer, check_q, on_host
@@ -27,6 +27,7 @@ from ldf.special import (
     log_gamma_divergence,
     namespace,
 )
+from ldf.special.incomplete import from_scipy
 from ldf.special.incomplete import on_host as elementwise
 from ldf.statistic import Trials
 
@@ -117,9 +118,9 @@ def _limit_quantile(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.where(a < FEW, successes, np.where(b < FEW, failures, normal))
 
 
-beta_cdf = _unless_sure(scipy.special.betainc, _limit_cdf)  # (a, b, x)
-beta_sf = _unless_sure(scipy.special.betaincc, _limit_sf)
-beta_quantile = _unless_sure(scipy.special.betaincinv, _limit_quantile)  # (a, b, q)
+beta_cdf = _unless_sure(from_scipy("betainc"), _limit_cdf)  # (a, b, x)
+beta_sf = _unless_sure(from_scipy("betaincc"), _limit_sf)
+beta_quantile = _unless_sure(from_scipy("betaincinv"), _limit_quantile)  # (a, b, q)
 
 
 class Beta(Continuous):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when it is asked for
 
 from ldf import check
 from ldf.distributions import Gamma, mixture

@@ -12,9 +12,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when it is asked for
 
 from ldf.special.arrays import Array, floats
+
+
+def from_scipy(name: str) -> Callable[..., Any]:
+    """A function of scipy.special, which is loaded when it is first called."""
+    return lambda *arrays: getattr(scipy.special, name)(*arrays)
 
 
 def on_host(function: Callable[..., Any]) -> Callable[..., Array]:
@@ -34,19 +39,18 @@ def on_host(function: Callable[..., Any]) -> Callable[..., Array]:
 
         return jax.pure_callback(host, result, *arrays, vmap_method="broadcast_all")
 
-    call.__doc__ = function.__doc__
     return call
 
 
-beta_cdf = on_host(scipy.special.betainc)  # (a, b, x)
-beta_sf = on_host(scipy.special.betaincc)
-beta_quantile = on_host(scipy.special.betaincinv)  # (a, b, q)
-upper_beta_quantile = on_host(scipy.special.betainccinv)
-gamma_cdf = on_host(scipy.special.gammainc)  # (shape, x·rate)
-gamma_sf = on_host(scipy.special.gammaincc)
-gamma_quantile = on_host(scipy.special.gammaincinv)
-upper_gamma_quantile = on_host(scipy.special.gammainccinv)
-normal_cdf = on_host(scipy.special.ndtr)
-normal_quantile = on_host(scipy.special.ndtri)
-student_cdf = on_host(scipy.special.stdtr)  # (degrees of freedom, x)
-student_quantile = on_host(scipy.special.stdtrit)
+beta_cdf = on_host(from_scipy("betainc"))  # (a, b, x)
+beta_sf = on_host(from_scipy("betaincc"))
+beta_quantile = on_host(from_scipy("betaincinv"))  # (a, b, q)
+upper_beta_quantile = on_host(from_scipy("betainccinv"))
+gamma_cdf = on_host(from_scipy("gammainc"))  # (shape, x·rate)
+gamma_sf = on_host(from_scipy("gammaincc"))
+gamma_quantile = on_host(from_scipy("gammaincinv"))
+upper_gamma_quantile = on_host(from_scipy("gammainccinv"))
+normal_cdf = on_host(from_scipy("ndtr"))
+normal_quantile = on_host(from_scipy("ndtri"))
+student_cdf = on_host(from_scipy("stdtr"))  # (degrees of freedom, x)
+student_quantile = on_host(from_scipy("stdtrit"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when it is asked for
 
 from ldf.special.arrays import Array, floats, is_single
 

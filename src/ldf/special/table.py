@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when it is asked for
 
 from ldf.special.arrays import Array, floats, is_single
 from ldf.special.stirling import HALF_LOG_2PI, binet_above, polynomial, precision_of
