@@ -1,21 +1,17 @@
 """The façade: from a frame to posteriors, in the words of its columns.
 
->>> import ldf
->>> villages = ldf.datasets.villages(seed=0)  # doctest: +SKIP
->>> model = ldf.Fusion(
-...     family="binomial",
-...     primary={"successes": "electrified", "trials": "buildings"},
-...     auxiliary=["night_lights", "building_density"],
-... ).fit(villages)  # doctest: +SKIP
+model = ldf.Fusion(
+    family="binomial",
+    primary={"successes": "electrified", "trials": "households"},
+    auxiliary=["night_lights", "building_density"],
+).fit(villages)
 """
 
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any, get_type_hints
 
 import jax
@@ -32,6 +28,7 @@ from ldf.learned import Learned, Said
 from ldf.mappings import Mapping
 from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
+from ldf.recognise import find_parts, parts_by_row
 from ldf.results import Posterior, Predictive, Units
 from ldf.statistic import Statistic
 from ldf.table import Table, empirical_rate
@@ -154,7 +151,7 @@ class Fusion(BaseEstimator):
         self.family_, self.schema_ = data.family, data.schema
         self.notes_ = tuple(self._anonymous(note) for note in data.notes)
         self.status_ = self.learned_.status
-        self.parts_ = _parts_by_row(data, self.learned_.part)
+        self.parts_ = parts_by_row(data, self.learned_.part)
 
     def family_of(self) -> Family:
         return named_family(self.family)
@@ -294,7 +291,7 @@ class Fusion(BaseEstimator):
     def _read(self, frame: Any) -> tuple[Data, Units, np.ndarray]:
         self._fitted()
         data = read(frame, self.family_of(), self.columns(), self.schema_)
-        return data, self.units(frame, data), _find_parts(data, self.parts_)
+        return data, self.units(frame, data), find_parts(data, self.parts_)
 
     def units(self, frame: Any, data: Data) -> Units:
         return Units(frame, data.label, self._component_names(data.family))
@@ -396,38 +393,3 @@ def _coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.nd
         for i, name in enumerate(names):
             table |= {f"t of {name}": t[:, i], f"rate of {name}": t[:, i] / n}
     return table
-
-
-# --- which rows were learned from ---------------------------------------------------------------
-
-
-def _fingerprints(data: Data) -> list[bytes]:
-    """Of each row with primary data: what it holds, not what it is called."""
-    y = [np.column_stack([values]).astype(float) for values in data.y.values()]
-    whole = np.ascontiguousarray(np.concatenate([data.x, *y], 1)) + 0.0  # −0 is 0
-    whole[np.isnan(whole)] = np.nan  # there are many NaN, too
-    return [
-        blake2b(row.tobytes(), digest_size=8).digest() if seen else b""
-        for row, seen in zip(whole, data.seen, strict=True)
-    ]
-
-
-def _parts_by_row(data: Data, part: np.ndarray) -> dict[bytes, list[int]]:
-    found: dict[bytes, list[int]] = defaultdict(list)
-    for mark, number in zip(_fingerprints(data), part.tolist(), strict=True):
-        if number >= 0:
-            found[mark].append(number)
-    return dict(found)
-
-
-def _find_parts(data: Data, parts: dict[bytes, list[int]]) -> np.ndarray:
-    """Where each row was held out in learning; −1 if it was not there. Rows that hold the same are
-    told apart by their order."""
-    taken: dict[bytes, int] = defaultdict(int)
-    found = np.full(len(data), -1)
-    for i, mark in enumerate(_fingerprints(data)):
-        known = parts.get(mark, []) if mark else []
-        if known:
-            found[i] = known[taken[mark] % len(known)]
-            taken[mark] += 1
-    return found
