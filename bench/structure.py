@@ -26,7 +26,7 @@ import pandas as pd
 import ldf
 from ldf import assess, folds
 from ldf.baselines import baselines
-from ldf.ensemble import Ensemble, Member
+from ldf.ensemble import FEW, Ensemble, Member
 from ldf.fit import Schedule
 from ldf.infer import nuts
 from ldf.learn import Spec, learn
@@ -105,7 +105,7 @@ def states(folder: Path, number: int) -> None:
     print("Hierarchy by state, half the counties of each held out: lead over none")
     for what, ensemble in (
         ("regression", Ensemble((Member(Linear(True, shape=True)),), parts=8)),
-        ("ensemble's first member", Ensemble((Ensemble().members[1],), parts=8)),
+        ("ensemble's first member", Ensemble((FEW[1],), parts=8)),
     ):
         none, found = hierarchies(table, state, half, ensemble)
         held = ~half

@@ -86,7 +86,7 @@ def test_a_killed_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
 def asked(**changed: Any) -> tuple[Spec, Table]:
     model = fusion(**changed)
     data = read(villages(), model.family_of(), model.columns())
-    return model.spec(data.family), table_of(data)
+    return model.spec(data), table_of(data)
 
 
 SPEC, TABLE = asked()

@@ -35,13 +35,21 @@ class Member:
 # and its count is one number, the regression that people use today. The wide ones are held back
 # more, so that columns that say nothing do no harm.
 NETWORK = Network(shared=(32,), branch=(8,), linear_path=True)
-MEMBERS = (
+FEW = (
     Member(NETWORK, width=0),
     Member(NETWORK, width=8),
     Member(NETWORK, width=32, dropout=0.2, penalty=1e-2),
     Member(NETWORK, "standard", width=8),
     Member(NETWORK, "standard", width=32, dropout=0.2, penalty=1e-2),
 )
+# Many rows carry deeper networks, and can be trusted to hold them back themselves.
+DEEP = Network(shared=(64, 64), branch=(16,), activations=("silu",), linear_path=True)
+MANY = (
+    Member(DEEP, width=0),
+    Member(DEEP, dropout=0.2, penalty=1e-4, learning_rate=0.005),
+    Member(DEEP, "standard", dropout=0.2, penalty=1e-4, learning_rate=0.005),
+)
+LARGE = 8192  # rows from which there are many
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class Ensemble:
     takes the member with the best score out of fold, which decides a random search.
     """
 
-    members: tuple[Member, ...] = MEMBERS
+    members: tuple[Member, ...] = ()  # none: by the number of rows
     parts: int = 8
     restarts: int = 1
     combine: str = "stack"
@@ -71,14 +79,16 @@ class Ensemble:
 
     @property
     def mapping(self) -> Mapping:
+        """Of all members, once they are settled."""
         return self.members[0].mapping
 
-    def prepared(self, preprocess: str | None) -> Ensemble:
-        """With one preprocessing for all members; those that then are alike are one."""
-        if preprocess is None:
-            return self
-        members = (replace(member, preprocess=preprocess) for member in self.members)
-        return replace(self, members=tuple(dict.fromkeys(members)))
+    def settled(self, rows: int, preprocess: str | None = None) -> Ensemble:
+        """The members for so many rows with primary data; with one preprocessing for all, if one is
+        given. Those that then are alike are one."""
+        members = self.members or (FEW if rows < LARGE else MANY)
+        if preprocess is not None:
+            members = dict.fromkeys(replace(member, preprocess=preprocess) for member in members)
+        return replace(self, members=tuple(members))
 
     def schedule_for(self, rows: int) -> Schedule:
         """Patience is counted in epochs of about as many steps, whatever the number of rows."""

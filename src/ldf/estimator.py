@@ -121,7 +121,7 @@ class Fusion(BaseEstimator):
     ) -> Fusion:
         """Learn from the rows that have primary data."""
         data = read(frame, self.family_of(), self.columns())
-        spec = self.spec(data.family)
+        spec = self.spec(data)
         self._learn(spec, data, checkpoint, progress)
         if spec.objective is not maximum_likelihood:
             told = (
@@ -169,8 +169,8 @@ class Fusion(BaseEstimator):
             place=self.place,
         )
 
-    def spec(self, family: Family) -> Spec:
-        """What is to be learned and how."""
+    def spec(self, data: Data) -> Spec:
+        """What is to be learned from these data, and how."""
         for name in self.sensitive:
             check.one_of("sensitive", name, tuple(self.auxiliary))
         ensemble = self.ensemble or Ensemble()
@@ -186,9 +186,9 @@ class Fusion(BaseEstimator):
         if isinstance(objective, str):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
-        ensemble = ensemble.prepared(self.preprocess)
+        ensemble = ensemble.settled(int(data.seen.sum()), self.preprocess)
         return Spec(
-            family, ensemble, self.prior, objective, self.reference, self.balance,
+            data.family, ensemble, self.prior, objective, self.reference, self.balance,
             structure=self.structure,
         )  # fmt: skip
 

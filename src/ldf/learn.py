@@ -86,8 +86,9 @@ def learn(
     """Learn from each training set (a row of `training`, sets × M); by default from all rows."""
     every = np.ones((1, len(table.x)), bool) if training is None else training
     every = every & table.seen & (table.weight > 0)
-    asked, parts = spec.ensemble.parts, _possible_parts(spec.ensemble, table, every)
-    spec = replace(spec, ensemble=replace(spec.ensemble, parts=parts))
+    ensemble = spec.ensemble.settled(int(every.any(0).sum()))
+    asked, parts = ensemble.parts, _possible_parts(ensemble, table, every)
+    spec = replace(spec, ensemble=replace(ensemble, parts=parts))
     sets = [_jobs(spec, table, rows, seed) for rows in every]
     jobs = [job for some in sets for job in some]
     if isinstance(spec.ensemble.mapping, Linear):

@@ -189,7 +189,7 @@ def cross_validate(
     """
     data = read(table, model.family_of(), model.columns())
     split = _split(model, data, table, folds, buffer, time)
-    specs: dict[str, Spec] = {"ldf": model.spec(data.family)}
+    specs: dict[str, Spec] = {"ldf": model.spec(data)}
     specs |= _baselines(data.family, baselines, model.preprocess)
     rows = Table(data.x, data.y, data.seen, data.weight, data.group)
     answers = {name: answer(spec, rows, split, model.seed) for name, spec in specs.items()}
