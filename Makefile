@@ -26,6 +26,7 @@ DEPENDENCIES := $(VENV)/.dependencies-installed
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CPU := JAX_PLATFORMS=cpu
+QUICK := XLA_FLAGS=--xla_backend_optimization_level=0
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 LOCK_VENV := build/lock-venv
 
@@ -56,9 +57,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# pytest comes last, so that the output ends with its closing line.
+# Tests compile much and run little of it: so compile without optimising. pytest comes last, so that
+# the output ends with its closing line.
 test: lint docs
-	$(CPU) $(BIN)/python -m pytest -n 2 --dist loadscope
+	$(CPU) $(QUICK) $(BIN)/python -m pytest -n 2 --dist loadscope
 
 test-full: $(STAMP)
 	$(CPU) $(BIN)/python -m pytest -m "full or not full"

@@ -1,7 +1,8 @@
 """Which mappings learn, with which settings, and how their answers are combined.
 
-An `Ensemble` is a value: it is stored with the model, and two can be compared. Its defaults are
-the same for every set; decision 10 says how they were chosen, `make bench-quality` how they do.
+An `Ensemble` is a value: it is stored with the model, and two can be compared. Its defaults depend
+on the number of rows alone; decisions 10 and 18 say how they were chosen, `make bench-quality` how
+they do.
 """
 
 from __future__ import annotations
