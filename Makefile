@@ -81,10 +81,10 @@ bench-quality: $(STAMP)
 	$(CPU) $(BIN)/python bench/quality.py --data $(DATA) --page docs/quality-measured.md
 
 bench-claims: $(STAMP)
-	$(CPU) $(BIN)/python bench/claims.py --data $(DATA)
+	$(CPU) $(BIN)/python bench/claims.py --data $(DATA) --page docs/claims-measured.md
 
 bench-truth: $(STAMP)
-	$(CPU) $(BIN)/python bench/truth.py
+	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md
 
 bench-infer: $(STAMP)
 	$(CPU) $(BIN)/python bench/infer.py --data $(DATA)

@@ -50,7 +50,7 @@ REGIONS: dict[str, Any] = {
     "tz_malaria": ("Lat", "Long", 1.5),
     "us_election2020": "state_name",
     "unemployment2009": "state",
-    "flights_late": "origin",
+    "flights_late": "month",
     "birthdays": "state",
     "melanoma_eu": "region",
     "chem97_schools": "lea",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -778,14 +777,5 @@ def test_cells_that_were_missing_at_the_fit_may_be_missing_later() -> None:
     assert not any("missing" in note for note in whole.notes)
 
 
-def test_schema_and_columns_survive_json() -> None:
-    what = columns(
-        "lights", "region", per_capita={"lights": "people"}, place=("people", "households")
-    )
-    with pytest.warns(DataWarning):
-        schema = fitted(frame(**HOLES, households=[9, 9, 9, 9, 9]), what).schema
-    assert Schema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
-    assert Columns.from_json(json.loads(json.dumps(what.to_json()))) == what
-    classes = Columns({"counts": ["a", "b"]}, ["c"], design_effect=1.5)  # pyright: ignore
-    assert Columns.from_json(json.loads(json.dumps(classes.to_json()))) == classes
+def test_one_auxiliary_column_needs_no_list() -> None:
     assert Columns(PRIMARY, "lights").auxiliary == ("lights",)  # pyright: ignore

@@ -292,6 +292,9 @@ def test_marginals_of_mean_and_variance_are_those_of_the_joint_draws() -> None:
     np.testing.assert_allclose(covariances.std(0), of_variance.sd(), rtol=0.15)
     # E[mean² given covariance]: the mean's spread is the covariance over mean_n.
     np.testing.assert_allclose(np.cov(means.T), covariances.mean(0) / 4.0, atol=0.04)
+    for _ in range(2):  # a sequence is the same seed, however often it is used
+        again, _ = vector.sample(20_000, np.random.SeedSequence(2))
+        np.testing.assert_array_equal(again, means)
 
 
 def test_everything_runs_under_jit_and_gives_jax_arrays() -> None:

@@ -49,22 +49,26 @@ class Columns:
     group: str | None = None  # rows that belong together when some are held out
     design_effect: str | float | None = None  # a column, or one number for all rows
     place: tuple[str, str] | None = None  # coordinates
+    sensitive: tuple[str, ...] = ()  # auxiliary columns whose names are not shown
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitive", tuple(self.sensitive))
         names = self.auxiliary
         object.__setattr__(self, "auxiliary", (names,) if isinstance(names, str) else tuple(names))
         if self.place is not None:
             object.__setattr__(self, "place", tuple(self.place))
 
-    def to_json(self) -> dict[str, Any]:
-        saved = dataclasses.asdict(self)
-        primary = {w: c if isinstance(c, str) else list(c) for w, c in self.primary.items()}
-        place = None if self.place is None else list(self.place)
-        return saved | {"primary": primary, "auxiliary": list(self.auxiliary), "place": place}
+    def shown_name(self, column: str) -> str:
+        """An auxiliary column as results show it: sensitive ones by their number, from 1 on."""
+        if column not in self.sensitive:
+            return column
+        return f"feature #{self.auxiliary.index(column) + 1}"
 
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> Columns:
-        return cls(**saved)
+    def shown(self, sentence: str) -> str:
+        """What is said of columns, without the names of sensitive ones."""
+        for name in self.sensitive:
+            sentence = sentence.replace(f"'{name}'", f"'{self.shown_name(name)}'")
+        return sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +149,8 @@ def read(
     described, told = schema.described(table)
     if fitting:
         for sentence in told:
-            warnings.warn(sentence, DataWarning, stacklevel=2)
-    notes = (*notes, *described, *told)
+            warnings.warn(columns.shown(sentence), DataWarning, stacklevel=3)
+    notes = tuple(columns.shown(note) for note in (*notes, *described, *told))
     return Data(
         x, schema.names, y, seen, design, weight, table.label, group, place, family, schema, notes
     )

@@ -149,7 +149,7 @@ class Fusion(BaseEstimator):
         if saved:
             saved.remove()
         self.family_, self.schema_ = data.family, data.schema
-        self.notes_ = tuple(self._anonymous(note) for note in data.notes)
+        self.notes_ = data.notes
         self.status_ = self.learned_.status
         self.parts_ = parts_by_row(data, self.learned_.part)
 
@@ -167,6 +167,7 @@ class Fusion(BaseEstimator):
             group=self.group,
             design_effect=self.design_effect,
             place=self.place,
+            sensitive=tuple(self.sensitive),
         )
 
     def spec(self, data: Data) -> Spec:
@@ -298,14 +299,7 @@ class Fusion(BaseEstimator):
 
     def shown_name(self, column: str) -> str:
         """An auxiliary column as results show it: sensitive ones by their number, from 1 on."""
-        if column not in self.sensitive:
-            return column
-        return f"feature #{list(self.auxiliary).index(column) + 1}"
-
-    def _anonymous(self, note: str) -> str:
-        for name in self.sensitive:
-            note = note.replace(f"'{name}'", f"'{self.shown_name(name)}'")
-        return note
+        return self.columns().shown_name(column)
 
     def _component_names(self, family: Family) -> tuple[str, ...]:
         many = family.components

@@ -72,15 +72,6 @@ class Preprocess(NamedTuple):
         z = _standard(_bend(x, self.origin, self.unit, self.power), self.centre, self.scale)
         return np.where(np.isnan(z), 0.0, np.clip(z, self.low, self.high))
 
-    def to_json(self) -> dict[str, Any]:
-        fields = self._asdict()
-        return {n: v if isinstance(v, str) else v.tolist() for n, v in fields.items()}
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> Preprocess:
-        arrays = {n: np.asarray(v, dtype=float) for n, v in saved.items() if n != "kind"}
-        return cls(kind=saved["kind"], **arrays)
-
 
 class Blocks(NamedTuple):
     """Columns preprocessed in several ways, side by side: one block each."""

@@ -7,7 +7,7 @@ missing number stays NaN. A column that is the same in every row is left out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,14 +92,6 @@ class Schema(NamedTuple):
                 "missing number takes the mean of the training rows."
             )
         return plain, told
-
-    def to_json(self) -> list[dict[str, Any]]:
-        return [c._asdict() | {"levels": list(c.levels)} for c in self.columns]
-
-    @classmethod
-    def from_json(cls, saved: list[dict[str, Any]]) -> Schema:
-        each: list[dict[str, Any]] = [c | {"levels": tuple(c["levels"])} for c in saved]
-        return cls(tuple(Auxiliary(**column) for column in each))
 
 
 def _learn(table: Frame, name: str, per: str | None) -> Auxiliary:

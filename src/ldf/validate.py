@@ -51,7 +51,24 @@ class CrossValidation:
     answers: dict[str, Answer]
 
     def __repr__(self) -> str:
-        return "\n".join(str(row) for row in self.rows())
+        """The comparison in plain text, best first."""
+        rows = sorted(self.rows(), key=lambda row: -row["log_score"])
+        first = next(iter(self.answers))
+        wide = max(30, *(len(name) for name in self.answers)) + 3
+        held = f"{int(self.counted.sum()):,} held-out units in {len(self.split.held)} folds"
+        lines = [
+            f"{held} (mean log score a unit; more is better):\n",
+            f"{'model':{wide}}{'log score':>10}{f'behind {first}':>19}{'90 % sets hold':>18}",
+        ]
+        for row in rows:
+            behind = f"{row[f'minus_{first}']:+.3f} ± {row['standard_error']:.3f}"
+            hold = f"{row['coverage_90']:.1%} of {row['expected_90']:.1%}"
+            lines.append(
+                f"{row['model']:{wide}}{row['log_score']:10.3f}"
+                f"{'' if row['model'] == first else behind:>19}"
+                f"{'' if self._effective else hold:>18}"
+            )
+        return "\n".join(lines)
 
     def to_frame(self) -> Any:
         """One row a unit and model: fold, log score, mean and sd of the predictive."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from ldf import check
@@ -344,8 +345,8 @@ class NormalInverseWishart(Distribution):
 
 def _another(seed: Any) -> Any:
     """A second, independent seed from one."""
-    if isinstance(seed, int | np.integer):
-        return int(np.random.SeedSequence(int(seed)).spawn(1)[0].generate_state(1)[0])
-    import jax
-
-    return jax.random.fold_in(seed, 1)
+    if isinstance(seed, jax.Array):
+        return jax.random.fold_in(seed, 1)
+    own = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(int(seed))
+    second = np.random.SeedSequence(own.entropy, spawn_key=(*own.spawn_key, 0))
+    return int(second.generate_state(1)[0])
