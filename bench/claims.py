@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality import FOUR, load
+from quality import load
 
 import ldf
 from ldf.baselines import NAMES
@@ -39,14 +39,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "ensemble (default)": {},
 }  # fmt: skip
 PAPER = {
-    "malawi_electrification_four": "the paper, Kayonza: 59.3 %, 78.3 %, entropy 59.5 %",
+    "malawi_electrification__four": "the paper, Kayonza: 59.3 %, 78.3 %, entropy 59.5 %",
     "homicide": "the paper, 2010 counties: 64.8 %, 80.5 %",
 }
 
 
 def rows(folder: Path, name: str, number: int) -> list[dict[str, Any]]:
-    features = FOUR if name.endswith("_four") else None
-    of = load(folder, name.removesuffix("_four"), 20_000, features)
+    of = load(folder, name, 20_000)
     found = []
     for variant, words in VARIANTS.items():
         model = ldf.Fusion(of.family, of.columns.primary, list(of.columns.auxiliary), **words)

@@ -10,8 +10,9 @@ the fewest.
 
 Then what auxiliary data cost: a sweep of full Gibbs, and the posterior of every θ in closed form,
 with λ0 + T_x of every county and with primary data alone, in turns; medians of processor time, and
-of the ratios of the turns. Draws and quantiles of a Gamma cost more or less by its shape, so the
-prior of primary data alone is once as strong as the mean of λ0 + T_x, and once the weak λ0 itself.
+the median and the quartiles of the ratios of the turns. Draws and quantiles of a Gamma cost more or
+less by its shape, so the prior of primary data alone is once as strong, λ0 + T_x of another county
+drawn by lot, and once the weak λ0 itself.
 
     python bench/infer.py [--data ../shared/data] [--draws 1000] [--rounds 9]
 
@@ -172,10 +173,10 @@ def compare(name: str, both: Any, primary: Any, rounds: int, number: int = 1) ->
         times.append(seconds if turn % 2 else seconds[::-1])
     del times[0]  # compiling
     first, second = (1000 * median(column) for column in zip(*times, strict=True))
-    ratio = median(one / two for one, two in times)
+    low, ratio, high = np.quantile([one / two for one, two in times], [0.25, 0.5, 0.75])
     print(
         f"{name:32} with auxiliary data {first:.3f} ms, primary alone {second:.3f} ms: "
-        f"{ratio:.3f} times"
+        f"{ratio:.3f} times ({low:.3f} to {high:.3f} in half of the turns)"
     )
 
 
@@ -200,14 +201,14 @@ def cost(priors: Any, pseudo: Any, y: dict[str, np.ndarray], rounds: int) -> Non
 
     with jax.enable_x64(True):
         of_county = priors + pseudo
-        strong = jax.tree.map(lambda value: value.mean(1, keepdims=True), of_county)
+        strong = of_county[:, np.random.default_rng(0).permutation(of_county.shape[1])]
         both = sweeps(of_county)
         for name, alone in (("as strong", strong), ("weak", priors)):
             primary = sweeps(alone.spread(of_county.shape))
-            compare(f"sweep of Gibbs, prior {name}", both, primary, rounds, CHUNK)
+            compare(f"sweep of Gibbs, prior {name}", both, primary, 2 * rounds, CHUNK)
     both = posterior(priors[0], pseudo[0])
     for name, alone in (("as strong", strong[0]), ("weak", priors[0])):
-        compare(f"closed form, prior {name}", both, posterior(alone), 10 * rounds)
+        compare(f"closed form, prior {name}", both, posterior(alone), 20 * rounds)
 
 
 def main() -> None:

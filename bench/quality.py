@@ -69,8 +69,11 @@ class Set(NamedTuple):
     region: np.ndarray | None
 
 
-def load(folder: Path, name: str, rows: int, features: list[str] | None = None) -> Set:
-    about = json.loads((folder / "registry.json").read_text())[name]
+def load(folder: Path, name: str, rows: int) -> Set:
+    """A set of the registry. Its name may end in "__four": with four columns only; or in
+    "__nested": class counts by the nested family, the rarest class first."""
+    which, _, variant = name.partition("__")
+    about = json.loads((folder / "registry.json").read_text())[which]
     file = folder / about["file"]
     frame = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
     if len(frame) > rows:
@@ -82,14 +85,18 @@ def load(folder: Path, name: str, rows: int, features: list[str] | None = None) 
         "multinomial": (ldf.Multinomial(), {"counts": y}),
         "gaussian": (ldf.Gaussian(variance=about.get("sigma2")), {"mean": y, "n": n}),
     }[kind]
-    region = REGIONS.get(name)
+    if variant == "nested":
+        rarest = frame[y].sum().sort_values().index
+        family, primary = ldf.NestedMultinomial(), {"counts": list(rarest)}
+    region = REGIONS.get(which)
     if isinstance(region, tuple):
         a, b, size = region
         blocks = (frame[[a, b]] // size).astype(int)
         region = (blocks[a].astype(str) + " " + blocks[b].astype(str)).to_numpy()
     elif region is not None:
         region = frame[region].astype(str).to_numpy()
-    columns = Columns(primary=primary, auxiliary=tuple(features or about["features"]))
+    features = FOUR if variant == "four" else about["features"]
+    columns = Columns(primary=primary, auxiliary=tuple(features))
     return Set(name, frame, family, columns, region)
 
 
@@ -99,7 +106,7 @@ def boosted(data: Data, training: np.ndarray, seed: int) -> np.ndarray:
     x = data.x
 
     def link(learn: np.ndarray, ask: np.ndarray) -> np.ndarray:
-        if kind in ("Binomial", "Multinomial"):
+        if kind in ("Binomial", "Multinomial", "NestedMultinomial"):
             counts = data.y.get("counts")
             if counts is None:
                 k, n = data.y["successes"], data.y["trials"]
@@ -175,7 +182,7 @@ def run(of: Set, blocked: bool, number: int, seed: int = 0) -> dict[str, Any]:
         else None
     )
     return {
-        "set": of.name,
+        "set": of.name.replace("__", ", "),
         "split": "blocked" if blocked else "random",
         "units": int(cv.counted.sum()),
         "columns": cv.data.x.shape[1],
@@ -280,16 +287,15 @@ def main() -> None:
     warnings.simplefilter("ignore")
     registry = json.loads((options.data / "registry.json").read_text())
     scored = [name for name, about in registry.items() if "kfold_log_score" in about]
-    at = scored.index("malawi_electrification")
-    scored.insert(at + 1, "malawi_electrification_four")  # whether more columns hurt
+    for extra in ("malawi_electrification__four", "malawi_lighting__nested"):
+        scored.insert(scored.index(extra.partition("__")[0]) + 1, extra)
     names = options.sets.split(",") if options.sets else scored
     rows = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
     done = {(row["set"], row["split"]) for row in rows}
     for name in names:
-        which, features = name.removesuffix("_four"), FOUR if name.endswith("_four") else None
-        of = load(options.data, which, options.rows, features)._replace(name=name)
+        of = load(options.data, name, options.rows)
         for blocked in [s == "blocked" for s in options.splits.split(",")]:
-            if (name, "blocked" if blocked else "random") in done:
+            if (name.replace("__", ", "), "blocked" if blocked else "random") in done:
                 continue
             if blocked and of.region is None:
                 continue

@@ -73,6 +73,16 @@ def dirichlet_nodes(natural: Any) -> Nodes:
     return theta, _weights(log_density)
 
 
+def nested_nodes(natural: Any) -> Nodes:
+    (a, b), (c, d) = natural.counts, natural.later  # of each split: this class, and those after it
+    x, y = _plane(np.arange(-24, 24, 0.15), np.arange(-24, 24, 0.15))
+    log_density = a * _log_logistic(x) + c * _log_logistic(-x)
+    log_density = log_density + b * _log_logistic(y) + d * _log_logistic(-y)
+    first, rest = scipy.special.expit(x), scipy.special.expit(-x)
+    theta = np.stack([first, rest * scipy.special.expit(y), rest * scipy.special.expit(-y)], -1)
+    return theta, _weights(log_density)
+
+
 def gamma_nodes(natural: Any) -> Nodes:
     log_theta = np.log(natural.count / natural.exposure) + np.arange(-45, 7, 0.02)
     theta = np.exp(log_theta)
@@ -195,6 +205,18 @@ def listed(a: Columns, b: Columns) -> Columns:
     return {"values": np.concatenate([a["values"], b["values"]], axis)}
 
 
+class NestedBetaBinomials:
+    """SciPy's beta-binomials, one after the other."""
+
+    def __init__(self, natural: Any) -> None:
+        self.natural = natural
+
+    def logpmf(self, counts: np.ndarray) -> Any:
+        left = np.cumsum(counts[::-1])[::-1][:-1]
+        a, b = self.natural.counts, self.natural.later
+        return scipy.stats.betabinom.logpmf(counts[:-1], left, a, b).sum()
+
+
 # --- the rows -----------------------------------------------------------------------------------
 
 some = st.floats(0.8, 60)
@@ -264,6 +286,16 @@ CASES = [
         compositions,
         added("counts"),
         lambda at, data: scipy.stats.dirichlet_multinomial(at.counts, np.sum(data["counts"])),
+    ),
+    Case(
+        "NestedMultinomial",
+        ldf.NestedMultinomial(classes=3),
+        columns(counts=st.tuples(few, few).map(np.array), later=st.tuples(few, few).map(np.array)),
+        columns(counts=st.tuples(*[st.integers(0, 4)] * 3).map(np.array)),
+        nested_nodes,
+        compositions,
+        added("counts"),
+        lambda at, data: NestedBetaBinomials(at),
     ),
     Case(
         "Poisson",

@@ -429,8 +429,8 @@ def test_a_plain_regression_is_sure_of_theta(kind: str) -> None:
 
 def test_a_plain_regression_takes_no_update() -> None:
     class Plain(Fusion):
-        def spec(self, family: Any) -> Any:
-            return baselines(family, 0.0, "standard")["binomial"]
+        def spec(self, data: Any) -> Any:
+            return baselines(data.family, 0.0, "standard")["binomial"]
 
     frame = pd.DataFrame({**dict(zip("abc", X.T, strict=True)), **Y["Binomial"]})
     words = {"successes": "successes", "trials": "trials"}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats as st
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 import ldf
 from ldf import folds
@@ -145,7 +145,8 @@ def test_the_fit_that_answers_for_a_row_neither_learned_from_it_nor_watched_it(
 
 def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training row's pseudo-observations do not know its own y, to the bit. Parts are stratified
-    by y and the ground (two numbers) is fitted to all training rows, so both are held fixed."""
+    by y, the ground (two numbers) and the sharpness (one) are fitted to all training rows, so these
+    are held fixed."""
     part, row = usual()[0].part, 7
     parts, ground_of = room._parts, room.ground_of
     # The parts and the ground of the unchanged rows, whatever is asked for.
@@ -155,7 +156,7 @@ def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         room, "ground_of", lambda model, prior, of, *a: ground_of(model, prior, TABLE, *a)
     )
-    before, after = usual()[0], run(changed([row]))[0]
+    before, after = (replace(one, sharpness=1.0) for one in (usual()[0], run(changed([row]))[0]))
     np.testing.assert_array_equal(after.part, part)
     old, new = (np.asarray(one.said(TABLE.x, part).pseudo.n) for one in (before, after))
     mine = part == part[row]
@@ -174,6 +175,11 @@ def test_a_rows_own_data_move_the_ground_by_one_row_in_many() -> None:
     rows = TRAINING[0] & COUNTED
     one, two = (ground_of(model, "fitted", of, rows) for of in (TABLE, changed([7])))
     assert 0 < np.abs(one.centre - two.centre).max() < 5 / rows.sum()
+
+
+def test_a_rows_own_data_move_the_sharpness_by_little() -> None:
+    one, two = (run(of)[0].sharpness for of in (TABLE, changed([7])))
+    assert one == pytest.approx(two, rel=0.1)
 
 
 def test_nothing_outside_a_training_set_matters_to_it() -> None:
@@ -240,7 +246,7 @@ def by_hand(t: Trained, x: np.ndarray) -> np.ndarray:
 
 
 def test_a_new_row_is_answered_for_by_the_mean_of_all_parts_and_a_training_row_by_its_own() -> None:
-    one = usual()[0]
+    one = replace(usual()[0], sharpness=1.0)
     new = np.random.default_rng(5).normal(size=(20, P))
     for k, t in enumerate(one.trained):
         fresh = one.said(new).pseudo[k]
@@ -270,9 +276,15 @@ def test_a_members_score_is_that_of_rows_it_has_not_seen() -> None:
 def test_the_best_member_is_the_one_with_the_best_score_out_of_fold() -> None:
     best = run(spec=replace(SPEC, ensemble=replace(SPEC.ensemble, combine="best")))
     for one, all_of_them in zip(best, usual(), strict=True):
-        scores = [t.score for t in all_of_them.trained]
+        rows = one.part >= 0
+        y = {name: v[rows] for name, v in TABLE.y.items()}
+        scores = [
+            t.said(TABLE.x[rows], one.part[rows]).log_score(FAMILY, y) @ TABLE.weight[rows]
+            for t in all_of_them.trained
+        ] / TABLE.weight[rows].sum()
         (kept,) = one.trained
-        assert kept.score == max(scores)
+        assert kept.score == pytest.approx(max(scores), rel=1e-12)
+        assert one.sharpness == 1
         assert same(kept.weights, all_of_them.trained[int(np.argmax(scores))].weights)
         np.testing.assert_array_equal(one.share, [1.0])
 
@@ -283,6 +295,52 @@ def test_equal_members_answer_equally() -> None:
 
 
 # --- stacking -----------------------------------------------------------------------------------
+
+
+def test_the_sharpness_is_the_likeliest_of_a_grid() -> None:
+    """Out of fold, with the shares stacked anew at each."""
+    one = usual()[0]
+    rows = one.part >= 0
+    y, weight = {name: v[rows] for name, v in TABLE.y.items()}, TABLE.weight[rows]
+
+    def score(sharpness: float) -> float:
+        each = [t.said(TABLE.x[rows], one.part[rows], sharpness) for t in one.trained]
+        scores = np.stack([said.log_score(FAMILY, y) for said in each])
+        return weight @ logsumexp(scores, axis=0, b=stacked(scores, weight)[:, None])
+
+    grid = np.geomspace(0.5, 2, 81)
+    best = grid[np.argmax([score(sharpness) for sharpness in grid])]
+    assert one.sharpness == pytest.approx(best, rel=0.04)
+    assert score(one.sharpness) > score(1.0)
+
+
+def test_members_that_differ_are_sharper_together_than_apart() -> None:
+    """Each of two members knows a half of what there is to know and is right about how sure it is;
+    their mixture is too wide until T_x counts more."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 2))
+    centre = expit(x.sum(1))
+    theta = rng.beta(20 * centre, 20 * (1 - centre))
+    y = {"successes": rng.binomial(50, theta).astype(float), "trials": np.full(4000, 50.0)}
+    said = []
+    for column in range(2):
+        rate = expit(x[:, column] / np.sqrt(1 + np.pi / 8))
+
+        def loss(log_n: float, rate: np.ndarray = rate) -> float:
+            n = np.exp(log_n)
+            return -st.betabinom.logpmf(y["successes"], 50, n * rate, n * (1 - rate)).sum()
+
+        n = np.exp(scipy.optimize.minimize_scalar(loss, bounds=(-2, 5), method="bounded").x)
+        said.append((n * rate, n * (1 - rate)))
+
+    def scores(sharpness: float) -> np.ndarray:
+        return np.stack([
+            st.betabinom.logpmf(y["successes"], 50, sharpness * a, sharpness * b) for a, b in said
+        ])  # fmt: skip
+
+    share, sharpness = room._stacked_and_sharpened(scores, np.ones(4000))
+    np.testing.assert_allclose(share, 0.5, atol=0.05)
+    assert sharpness > 1.1
 
 
 def test_stacked_weights_are_the_likeliest_of_a_grid() -> None:
@@ -405,7 +463,7 @@ def test_regressions_are_held_out_too() -> None:
     np.testing.assert_array_equal(t.weights["slope"][0], whole.trained[0].weights["slope"][0])
     for p, rival in enumerate(without):  # preprocessed and grounded on fewer rows, but as good
         rows = one.part == p
-        mine = one.said(TABLE.x[rows], one.part[rows]).pseudo[0]
+        mine = t.said(TABLE.x[rows], one.part[rows]).pseudo[0]
         theirs = rival.said(TABLE.x[rows]).pseudo[0]
         np.testing.assert_allclose(mine.n, theirs.n, rtol=0.05)
         np.testing.assert_allclose(mine.t / mine.n, theirs.t / theirs.n, rtol=0.05)

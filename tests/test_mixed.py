@@ -82,7 +82,7 @@ def slowly(values: Iterable[Any], quick: set[str]) -> list[Any]:
 
 @pytest.mark.parametrize("gate", [False, True])
 def test_the_predictive_is_the_sum_over_mappings(gate: bool) -> None:
-    """Eqs. 46 and 47: Σ_k β_k times the beta-binomial of each mapping, by SciPy."""
+    """Eqs. 53 and 57: Σ_k β_k times the beta-binomial of each mapping, by SciPy."""
     model = MixedModel(FAMILY, Linear(), mixture=Mixture(3, gate=gate))
     weights, ground = random_weights(model), model.ground(FAMILY.prior(0.4, 0.7))
     with jax.enable_x64(True):
@@ -181,8 +181,8 @@ def test_with_a_gate_it_never_falls_either() -> None:
 
 
 def test_em_climbs_what_it_says() -> None:
-    """Its gain has the slope of the marginal where responsibilities are held (Eq. B7), and β is
-    their mean (Eq. B11), or with α the mode of its posterior."""
+    """Its gain has the slope of the marginal where responsibilities are held (Eqs. B4 to B6), and β
+    is their mean (Eq. B10), or with α the mode of its posterior."""
     model = MixedModel(FAMILY, NETWORK, mixture=Mixture(3))
     step, weight = EM(1.0, False, False), np.linspace(0.5, 2, N)
     with jax.enable_x64(True):

@@ -16,7 +16,11 @@ from scipy.special import expit, gammaln, log_expit, logsumexp
 import ldf
 from ldf.distributions import OnNodes, mixture
 from ldf.distributions.quadrature import LogRate, Mean, Odds
-from ldf.statistic import Arrivals, Potential, Trials
+from ldf.families.base import inner
+from ldf.infer import theta_nuts
+from ldf.infer.gamma_draws import effective_draws
+from ldf.infer.theta_nuts import ThetaDraws
+from ldf.statistic import Arrivals, ClassCounts, Potential, Trials
 from units import LINES, ONE
 
 SURVEY = ldf.Misreported(sensitivity=0.9, specificity=0.95)
@@ -249,6 +253,35 @@ def test_where_nothing_was_seen_it_is_the_prior() -> None:
     assert of.log_prob(1.0)[1] == pytest.approx(beta.log_prob(1.0)[1], rel=1e-6)  # Be(30, 1)
 
 
+def test_far_from_all_data_the_density_is_a_power(posterior: OnNodes) -> None:
+    """Beyond the panels: θ^(a − 1) near zero, where nothing of the likelihood changes any more."""
+    a, b = np.array([0.5, 2.0]), np.array([0.7, 30.0])
+    k, n = SEEN["successes"][:2], SEEN["trials"][:2]
+    evidence = SURVEY.log_predictive(PRIORS[:2], k, n)
+    for theta in (1e-6, 1e-20, 1e-80, 1e-250):
+        wanted = scipy.stats.beta.logpdf(theta, a, b) + scipy.stats.binom.logpmf(k, n, 0.05)
+        found = posterior[:2].log_prob(theta)
+        np.testing.assert_allclose(found, wanted - evidence, atol=1e-3)
+        np.testing.assert_allclose(posterior[:2].slope(theta) * theta, a - 1, atol=1e-3)
+
+
+def test_a_rate_may_be_one_to_the_last_digit() -> None:
+    """So much mass next to the end of the support that no float lies between."""
+    prior = SURVEY.prior([[4.75, 9.28], [6.0, 7.85]], [[0.0106, 2.06], [0.0166, 1.005]])
+    y = {"successes": np.array([22.0, 19.0]), "trials": np.array([23.0, 20.0])}
+    each = SURVEY.posterior(SURVEY.after(prior, y, np.ones(2, bool)))
+    assert np.isnan(each.slope(1.0)).all()
+    both = mixture([0.5, 0.5], each)
+    low, high = both.interval(0.9)
+    np.testing.assert_allclose(both.cdf(high) - both.cdf(low), 0.9, atol=1e-5)
+    assert low[0] > 0.99
+    assert high[0] == 1.0
+    # None narrower, of those between two quantiles.
+    start = np.linspace(0, 0.1, 101)[:, None]
+    width = both.quantile(np.minimum(start + 0.9, 1.0)) - both.quantile(start)
+    assert (high - low <= width.min(0) + 1e-9).all()
+
+
 def test_posteriors_on_nodes_mix(posterior: OnNodes) -> None:
     stacked = jax.tree.map(lambda leaf: np.stack([leaf, leaf]), posterior)
     both = mixture([0.25, 0.75], stacked)
@@ -431,13 +464,14 @@ def test_a_likelihood_of_ones_own_predicts_whole_numbers() -> None:
         PRIORS + own.statistic([1, 1, 1, 1], [2, 2, 2, 2])
 
 
-def test_vectors_by_importance_sampling() -> None:
-    def log_likelihood(theta: Any, counts: Any) -> Any:
-        lost = jax.lax.lgamma(counts.sum(-1) + 1) - jax.lax.lgamma(counts + 1).sum(-1)
-        return lost + (counts * jnp.log(theta)).sum(-1)
+def multinomial(theta: Any, counts: Any) -> Any:
+    orders = jax.lax.lgamma(counts.sum(-1) + 1) - jax.lax.lgamma(counts + 1).sum(-1)
+    return orders + (counts * jnp.log(theta)).sum(-1)
 
+
+def test_vectors_by_importance_sampling() -> None:
     plain, counts = ldf.Multinomial(classes=3), np.array([[3.0, 1.0, 0.0], [2.0, 2.0, 4.0]])
-    own = ldf.ImportanceSampled(plain, log_likelihood, draws=20_000)
+    own = ldf.ImportanceSampled(plain, multinomial, draws=20_000)
     prior = plain.prior(np.array([[2.0, 3.0, 4.0], [3.0, 3.0, 3.0]]))
     exact, found = (f.log_predictive(prior, counts) for f in (plain, own))
     effective = own.effective_draws(prior, counts)
@@ -452,6 +486,62 @@ def test_vectors_by_importance_sampling() -> None:
     np.testing.assert_allclose(after.sd(), wanted.sd(), rtol=0.1)
     np.testing.assert_allclose(after.quantile(0.5), wanted.quantile(0.5), atol=0.03)
     assert after.sample(5, seed=0).shape == (5, 2, 3)
+
+
+def agrees(draws: ThetaDraws, law: Any) -> None:
+    """Means of θ and θ² within 4.5 of their own standard errors."""
+    theta = draws.theta.reshape(-1, *draws.theta.shape[2:])
+    for power, wanted in ((1, law.mean()), (2, law.mean() ** 2 + law.sd() ** 2)):
+        error = (theta**power).std(0) / np.sqrt(effective_draws(draws.theta**power))
+        assert (np.abs((theta**power).mean(0) - wanted) < 4.5 * error).all()
+
+
+@pytest.mark.parametrize(
+    ("law", "u"),
+    [
+        (ldf.Binomial().posterior(Trials(0.3, 2.0)), 0.7),
+        (ldf.Poisson().posterior(Arrivals(0.3, 2.0)), -1.1),
+        (ldf.Gaussian(variance=2.0).posterior(Potential(0.3, 2.0)), 0.4),
+        (
+            ldf.Multinomial().posterior(ClassCounts(np.array([0.3, 2.0, 1.0]))),
+            np.array([0.7, -0.4]),
+        ),
+    ],
+)
+def test_in_these_coordinates_the_prior_is_its_natural_form(law: Any, u: Any) -> None:
+    """The density of u is that of θ times |dθ/du|: exp⟨λ, statistic of θ⟩ / Z."""
+    with jax.enable_x64(True):
+        space, u = theta_nuts.SPACES[type(law.natural)], jnp.asarray(u)
+        theta = space.theta(u)
+        np.testing.assert_allclose(space.back(theta), u, rtol=1e-12)
+        slope = jnp.atleast_2d(jax.jacobian(space.theta)(u))[: max(1, u.size)]
+        natural = inner(law.natural, law.sufficient(theta)) - law.log_partition(law.natural)
+    found = law.log_prob(np.asarray(theta)) + np.linalg.slogdet(np.asarray(slope))[1]
+    np.testing.assert_allclose(found, natural, rtol=1e-10)
+
+
+@pytest.mark.full
+def test_nuts_agrees_with_quadrature(posterior: OnNodes) -> None:
+    found = theta_nuts.sample(SURVEY, PRIORS, SEEN, draws=500, warmup=300, chains=2, seed=0)
+    agrees(found, posterior)
+    assert "more warmup" not in found.status
+    np.testing.assert_allclose(found.posterior().quantile(0.5), posterior.quantile(0.5), atol=0.03)
+    assert found.posterior().sample(3, seed=0).shape == (3, 4)
+
+
+def test_nuts_finds_vectors_that_draws_of_the_prior_miss() -> None:
+    """A multinomial likelihood as if only its logarithm were known. The last unit was not seen."""
+    plain = ldf.Multinomial(classes=3)
+    counts = np.array([[3.0, 1.0, 0.0], [900.0, 50.0, 40.0], [np.nan] * 3])
+    seen, own = np.array([True, True, False]), ldf.ImportanceSampled(plain, multinomial)
+    prior = plain.prior(np.array([[2.0, 3.0, 4.0], [3.0, 3.0, 3.0], [2.0, 1.0, 3.0]]))
+    ask = {"draws": 500, "warmup": 300, "chains": 2, "seed": 0}
+    found = theta_nuts.sample(own, prior, {"counts": counts}, seen, **ask)
+    agrees(found, plain.posterior(plain.after(prior, {"counts": counts}, seen)))
+    np.testing.assert_allclose(found.theta.sum(-1), 1.0)
+    assert (own.effective_draws(prior[:2], counts[:2]) < [1000, 20]).all()
+    with pytest.raises(TypeError, match="θ of Normal is not one number or vector"):
+        theta_nuts.sample(ldf.Normal(), ldf.Normal.prior(0, 1, 1, 1), {"values": [[1.0]]}, seed=0)
 
 
 # --- calibrated, and end to end -----------------------------------------------------------------
@@ -505,6 +595,27 @@ def test_fusion_end_to_end() -> None:
     assert np.isnan(law.log_prob()[~seen]).all()
     assert model.predictive(frame, given="both", trials=20).mean().shape == (60,)
     assert (model.pseudo_observations(frame)["n"] > 0).all()
+
+
+@pytest.mark.full
+def test_a_network_learns_rates_through_errors_of_reporting() -> None:
+    """Trained through the integral it finds what rates are drawn about, held-out rows included;
+    trained as if reports were true, what reports are drawn about."""
+    rng, frame = np.random.default_rng(1), reports(400)
+    asked = frame["asked"].to_numpy() + 10
+    rate = 0.75 * frame["theta"] + 0.2 * (1 - frame["theta"])
+    frame["asked"], frame["said"] = asked, 1.0 * rng.binomial(asked.astype(int), rate)
+    network = ldf.Network(shared=(4,), branch=(), linear_path=True)
+    how = ldf.Schedule(epochs=200, patience=60, batch=128, chunk=40, places=2)
+    ensemble = ldf.Ensemble((ldf.Member(network),), parts=3, schedule=how)
+    errors = {}
+    for name, family in (("through", ldf.Misreported(0.75, 0.8)), ("plain", ldf.Binomial())):
+        primary = {"successes": "said", "trials": "asked"}
+        model = ldf.Fusion(family, primary, ["lights", "roads"], ensemble=ensemble).fit(frame)
+        mean = model.posterior(frame, "auxiliary").mean()
+        errors[name] = np.sqrt(((mean - expit(frame["lights"])) ** 2).mean())
+    assert errors["through"] < 0.07
+    assert errors["plain"] > 2 * errors["through"]
 
 
 @pytest.mark.parametrize(

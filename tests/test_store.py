@@ -193,6 +193,7 @@ MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Multinomial(classes=3), Network(shared=())),
     (ldf.MultivariateNormal(dimension=2), Linear()),
     (ldf.NegativeBinomial(r=1.5), Linear()),
+    (ldf.NestedMultinomial(classes=3), Network(shared=())),
     (ldf.Normal(), Linear()),
     (ldf.Poisson(), Network()),
     (ldf.ZeroInflatedPoisson(zeros=0.3), Linear()),
@@ -302,8 +303,8 @@ REFUSED: list[tuple[str, Callable[[], Fusion], str]] = [
         lambda: made(Coins(), Linear()),
         "cannot hold 'arguments.family', a Coins of your own; only ldf's own can be saved: "
         "Binomial, CensoredPoisson, Exponential, Gamma, Gaussian, Geometric, LinearGaussian, "
-        "Misreported, Multinomial, MultivariateNormal, NegativeBinomial, Normal, Poisson, "
-        "ZeroInflatedPoisson.",
+        "Misreported, Multinomial, MultivariateNormal, NegativeBinomial, NestedMultinomial, "
+        "Normal, Poisson, ZeroInflatedPoisson.",
     ),
     (
         "a number that is no truth value",

@@ -50,7 +50,9 @@ def test_one_row_a_unit_and_model(cv: CrossValidation) -> None:
     assert np.allclose(table["minus_ldf"], means - means["ldf"])
     assert table["coverage_90"].between(0.5, 1).all()
     heading, _, *lines = repr(cv).splitlines()[:1] + repr(cv).splitlines()[2:]
-    assert heading == f"{SAW.sum()} held-out units in 3 folds (mean log score a unit; more is better):"
+    assert (
+        heading == f"{SAW.sum()} held-out units in 3 folds (mean log score a unit; more is better):"
+    )
     best = table.sort_values("log_score", ascending=False)
     assert [line[:33].rstrip() for line in lines] == list(best["model"])
     assert [float(line[34:44]) for line in lines] == [round(s, 3) for s in best["log_score"]]

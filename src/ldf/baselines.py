@@ -5,7 +5,8 @@ All are linear mappings (Section 4, Appendices C and D), solved to the last digi
 - the plain regression gives θ itself: infinitely many pseudo-observations, no dispersion;
 - the compound regression gives all rows the same number of pseudo-observations; of counts with
   exposure it is the same number of events (Appendix D), or the same exposure (Section 4);
-- with a log-linear count that number varies with x as well;
+- with a log-linear count that number varies with x as well; of nested classes it does so for all
+  but the first of them in either case;
 - the intercept alone knows the units' distribution and nothing of x.
 
 None has a prior beside it: its pseudo-observations are the whole of λ.
@@ -24,6 +25,7 @@ NAMES = {
     "Binomial": ("binomial", "beta-binomial"),
     "Poisson": ("poisson", "gamma-poisson"),
     "Multinomial": ("multinomial", "dirichlet-multinomial"),
+    "NestedMultinomial": ("continuation-ratio", "generalised-dirichlet-multinomial"),
     "Gaussian": ("least-squares", "random-effect"),
 }
 PENALTY = 1e-3

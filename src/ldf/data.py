@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ldf import check
 from ldf.check import DataError, positive, shown
 from ldf.families.base import Family
 from ldf.frame import Frame, listed
@@ -57,6 +58,8 @@ class Columns:
         object.__setattr__(self, "auxiliary", (names,) if isinstance(names, str) else tuple(names))
         if self.place is not None:
             object.__setattr__(self, "place", tuple(self.place))
+        for name in self.sensitive:
+            check.one_of("sensitive", name, self.auxiliary)
 
     def shown_name(self, column: str) -> str:
         """An auxiliary column as results show it: sensitive ones by their number, from 1 on."""

@@ -172,8 +172,6 @@ class Fusion(BaseEstimator):
 
     def spec(self, data: Data) -> Spec:
         """What is to be learned from these data, and how."""
-        for name in self.sensitive:
-            check.one_of("sensitive", name, tuple(self.auxiliary))
         ensemble = self.ensemble or Ensemble()
         if self.mapping is not None:
             if self.ensemble is not None:

@@ -12,7 +12,10 @@ all training rows, a row's own among them, and so are the parts, which are strat
 
 Members answer as a mixture. Its weights are equal, or stacked: those under which the mixture best
 explains the training rows out of fold; or all weight goes to the best member, which is how a random
-search is decided. Several training sets (the folds of a cross-validation) are learned at once.
+search is decided. A mixture of members that each are as sure as they should be is less sure than it
+should be: their differences come on top. So with the weights one more number is learned, how often
+T_x counts (decision 19). Several training sets (the folds of a cross-validation) are learned at
+once.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import scipy  # optimize is loaded when it is asked for
 from scipy.special import logsumexp
 
 from ldf import check, folds
@@ -41,6 +45,8 @@ from ldf.solve import solve, solve_mixture
 from ldf.statistic import Statistic
 from ldf.step import step_of
 from ldf.table import Table, empirical_rate, somewhere
+
+SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 
 
 @dataclass(frozen=True)
@@ -301,26 +307,45 @@ def _combined(
     ensemble: Ensemble, table: Table, trained: list[Trained], job: Job, status: str
 ) -> Learned:
     many = len(trained)
-    share = np.full(many, 1 / many)
+    share, sharpness = np.full(many, 1 / many), 1.0
     if ensemble.parts > 1:
         rows = job.part >= 0
-        scores = np.stack([_out_of_fold(t, table, rows, job.part) for t in trained])
-        weight = table.weight[rows] / table.weight[rows].sum()
-        trained = [
-            t._replace(score=float(s @ weight)) for t, s in zip(trained, scores, strict=True)
-        ]
+        y, weight = {name: values[rows] for name, values in table.y.items()}, table.weight[rows]
+        said = [t.said(table.x[rows], job.part[rows]) for t in trained]
+
+        def scores(sharpness: float) -> np.ndarray:
+            """Of the rows by each member, out of fold."""
+            pairs = zip(trained, said, strict=True)
+            sharper = [
+                own._replace(natural=t.ground.prior + own.pseudo * sharpness) for t, own in pairs
+            ]
+            return np.stack([own.log_score(job.model.family, y) for own in sharper])
+
         if ensemble.combine == "stack":
-            share = stacked(scores, table.weight[rows])
+            share, sharpness = _stacked_and_sharpened(scores, weight)
+        means = scores(sharpness) @ (weight / weight.sum())
+        trained = [t._replace(score=float(mean)) for t, mean in zip(trained, means, strict=True)]
     if ensemble.combine == "best":
         best = int(np.argmax([t.score for t in trained]))
         trained, share = [trained[best]], np.ones(1)
-    return Learned(tuple(trained), share, job.part, status)
+    return Learned(tuple(trained), share, job.part, status, sharpness)
 
 
-def _out_of_fold(t: Trained, table: Table, rows: np.ndarray, part: np.ndarray) -> np.ndarray:
-    said = t.said(table.x[rows], part[rows])
-    y = {name: values[rows] for name, values in table.y.items()}
-    return said.log_score(t.model.family, y)
+def _stacked_and_sharpened(
+    scores: Callable[[float], np.ndarray], weight: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The members' shares, and how often their T_x count, under which the rows are likeliest."""
+
+    def loss(log_sharpness: float) -> float:
+        found = scores(np.exp(log_sharpness))
+        share = stacked(found, weight)
+        return -float(logsumexp(found, 0, b=share[:, None]) @ weight)
+
+    found = scipy.optimize.minimize_scalar(
+        loss, bounds=(-SHARPEST, SHARPEST), method="bounded", options={"xatol": 0.01}
+    )
+    sharpness = float(np.exp(found.x))
+    return stacked(scores(sharpness), weight), sharpness
 
 
 def stacked(scores: np.ndarray, weight: np.ndarray | None = None, steps: int = 1000) -> np.ndarray:

@@ -73,13 +73,15 @@ class Trained(NamedTuple):
     held: Weights  # leading axis: parts; the fits that have not seen them
     score: float  # mean log-predictive of the training rows, out of fold
 
-    def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:
-        """Of each row; `part` is where it was held out in learning, −1 if nowhere."""
+    def said(self, x: np.ndarray, part: np.ndarray | None = None, sharpness: float = 1.0) -> Said:
+        """Of each row; `part` is where it was held out in learning, −1 if nowhere. T_x counts
+        `sharpness` times."""
         part = np.full(len(x), -1) if part is None else part
         z = self.preprocess.apply(x)
         pieces = [slice(i, i + BLOCK) for i in range(0, max(len(z), 1), BLOCK)]
         found = [self._piece(z[piece], part[piece]) for piece in pieces]
         pseudo, share = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1), *found)
+        pseudo = pseudo * sharpness
         return Said(self.ground.prior + pseudo, pseudo, share)
 
     def _piece(self, z: np.ndarray, part: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -150,6 +152,7 @@ class Learned:
         np.ndarray
     )  # of each row of the data: where it was held out; −1 if it was not learned from
     status: str
+    sharpness: float = 1.0  # how often the members' T_x count in it
 
     @property
     def certain(self) -> bool:
@@ -166,7 +169,7 @@ class Learned:
 
     def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:
         """By all members together."""
-        each = [t.said(x, part) for t in self.trained]
+        each = [t.said(x, part, self.sharpness) for t in self.trained]
         weighed = [
             own._replace(share=own.share * share)
             for own, share in zip(each, self.share, strict=True)

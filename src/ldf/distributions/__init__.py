@@ -3,6 +3,7 @@
 from ldf.distributions.base import Continuous, Distribution, Integer, Multivariate, Univariate
 from ldf.distributions.beta import Beta, BetaNegativeBinomial
 from ldf.distributions.beta_binomial import BetaBinomial
+from ldf.distributions.beta_product import BetaProduct
 from ldf.distributions.dirichlet import Dirichlet, DirichletMultinomial
 from ldf.distributions.gamma import CompoundGamma, Gamma, GammaPoisson, InverseGamma
 from ldf.distributions.gaussian import (
@@ -19,6 +20,8 @@ from ldf.distributions.mixture import (
     MultivariateMixture,
     mixture,
 )
+from ldf.distributions.nested import NestedDirichlet, NestedDirichletMultinomial
+from ldf.distributions.nested_count import NestedCount
 from ldf.distributions.normal_inverse import (
     InverseWishart,
     NormalInverseGamma,
@@ -32,6 +35,7 @@ __all__ = [
     "Beta",
     "BetaBinomial",
     "BetaNegativeBinomial",
+    "BetaProduct",
     "CompoundGamma",
     "Continuous",
     "ContinuousMixture",
@@ -53,6 +57,9 @@ __all__ = [
     "MultivariateGaussian",
     "MultivariateMixture",
     "MultivariateStudentT",
+    "NestedCount",
+    "NestedDirichlet",
+    "NestedDirichletMultinomial",
     "NormalInverseGamma",
     "NormalInverseWishart",
     "OnNodes",

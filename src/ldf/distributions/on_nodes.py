@@ -23,6 +23,7 @@ from ldf.special import Array, check_draws
 PANELS, TERMS = 48, 10
 HALVINGS = 60
 BLOCK = 1 << 16  # quantiles looked for at once
+SOMEWHERE = 0.5  # a θ inside of every support, to stand where one outside was asked about
 FLAT = 1e-6  # an exponent this near to one leaves a finite density at the end of the support
 
 
@@ -47,7 +48,8 @@ SHARES = (np.arange(PANELS)[:, None] + 0.5 + 0.5 * legendre(TERMS).places).resha
 
 
 class Panels(NamedTuple):
-    """A density of v on panels of equal width: its logarithm there, by Legendre polynomials."""
+    """A density of v on panels of equal width: its logarithm there, by Legendre polynomials, with a
+    constant that makes the masses of all panels sum to one."""
 
     grid: Grid
     peak: Array
@@ -63,8 +65,10 @@ def panels(line: Line, log_likelihood: LogLikelihood, of: Grid) -> Panels:
     logs = line.log_density(x) + log_likelihood(*line.theta(x)) + jnp.log(speed)
     top = logs.max(-1, keepdims=True)
     logs = jnp.maximum(jnp.where(jnp.isnan(logs), -jnp.inf, logs) - top, -800.0)
-    curve = logs.reshape((*logs.shape[:-1], PANELS, TERMS)) @ legendre(TERMS).to_terms
-    return Panels(of, *line.origin, curve)
+    rule = legendre(TERMS)
+    curve = logs.reshape((*logs.shape[:-1], PANELS, TERMS)) @ rule.to_terms
+    total = (jnp.exp(curve @ rule.values.T) @ rule.weights).sum(-1, keepdims=True)
+    return Panels(of, *line.origin, curve.at[..., 0].add(-jnp.log(total)))
 
 
 class OnNodes(Continuous):
@@ -96,8 +100,7 @@ class OnNodes(Continuous):
 
     def _log_factor(self) -> np.ndarray:
         """What the curve lacks to be the log density of v."""
-        grid = self.panels.grid
-        return -np.log(self._masses()[1] * (grid.high - grid.low) / (2 * PANELS))
+        return np.log(2 * PANELS / (self.panels.grid.high - self.panels.grid.low))
 
     def _nodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """θ, its log density and the nodes' masses, which sum to one: nodes × units."""
@@ -114,52 +117,62 @@ class OnNodes(Continuous):
         x, speed = stretched(v, of.grid.scale)
         return of.peak + of.unit * (of.grid.centre + x), of.unit * speed
 
+    def _by_place(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log dθ by dplace, and its derivative."""
+        if self.support[1] == 1:
+            return -np.logaddexp(0, place) - np.logaddexp(0, -place), -np.tanh(place / 2)
+        if self.support[0] == 0:
+            return place, np.ones_like(place)
+        return np.zeros_like(place), np.zeros_like(place)
+
     def _theta(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """θ at v, and log dθ by dv."""
         place, speed = self._place(v)
-        log_by_place = np.zeros_like(place)
-        if self.support[1] == 1:
-            log_by_place = -np.logaddexp(0, place) - np.logaddexp(0, -place)
-        elif self.support[0] == 0:
-            log_by_place = place
-        return Scale(self.support).value(place), log_by_place + np.log(speed)
+        return Scale(self.support).value(place), self._by_place(place)[0] + np.log(speed)
 
-    def _v(self, theta: np.ndarray) -> np.ndarray:
-        of = self.panels
-        with np.errstate(divide="ignore"):
-            place = np.asarray(theta, float)
-            if self.support[1] == 1:
-                place = np.log(place) - np.log1p(-place)
-            elif self.support[0] == 0:
-                place = np.log(place)
-        return unstretched((place - of.peak) / of.unit - of.grid.centre, of.grid.scale)
+    def _v(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of θ, its place and the v nearest to it on the panels."""
+        of, place = self.panels, theta
+        if self.support[1] == 1:
+            place = np.log(theta) - np.log1p(-theta)
+        elif self.support[0] == 0:
+            place = np.log(theta)
+        v = unstretched((place - of.peak) / of.unit - of.grid.centre, of.grid.scale)
+        return place, np.clip(v, of.grid.low, of.grid.high)
 
     def _local(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The polynomial of v's panel, and where in it, −1 … 1; and how far outside of all."""
+        """v's panel, its polynomial, and where in it, −1 … 1."""
         grid = self.panels.grid
-        at = (v - grid.low) / (grid.high - grid.low) * PANELS
-        inside = np.clip(at, 0.0, PANELS)
-        panel = np.minimum(np.floor(inside), PANELS - 1).astype(np.int64)
-        shape = np.shape(at)
-        curve = np.broadcast_to(self.panels.curve, (*shape, PANELS, TERMS))
+        at = np.clip((v - grid.low) / (grid.high - grid.low) * PANELS, 0.0, PANELS)
+        panel = np.minimum(np.floor(at), PANELS - 1).astype(np.int64)
+        curve = np.broadcast_to(self.panels.curve, (*np.shape(at), PANELS, TERMS))
         curve = np.take_along_axis(curve, panel[..., None, None], -2)[..., 0, :]
-        return curve, 2 * (inside - panel) - 1, 2 * (at - inside)
+        return panel, curve, 2 * (at - panel) - 1
 
     def _curve(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The log density of v, up to its constant, and its slope; a line outside of the panels."""
-        curve, t, out = self._local(v)
+        """The log density of v on the panels, up to its constant, and its slope."""
+        _, curve, t = self._local(v)
         value, slope = _legendre_sum(curve, t)
-        per_v = 2 * PANELS / (self.panels.grid.high - self.panels.grid.low)
-        return value + slope * out, slope * per_v
+        return value, slope * 2 * PANELS / (self.panels.grid.high - self.panels.grid.low)
 
-    def _masses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each panel, up to a factor; and of all."""
+    def _height(self, theta: Any) -> tuple[np.ndarray, ...]:
+        """The place of θ, the log density of the place and its slope, and where θ is inside of the
+        support. Beyond the panels it is a line: near an end of the support θ has a power."""
+        x, _ = np.broadcast_arrays(np.asarray(theta, float), self.panels.peak)
+        inside = (x > self.support[0]) & (x < self.support[1])
+        place, v = self._v(np.where(inside, x, SOMEWHERE))
+        (value, slope), (near, speed) = self._curve(v), self._place(v)
+        slope = (slope - self._bend(v)) / speed
+        value = value + self._log_factor() - np.log(speed) + slope * (place - near)
+        return place, value, slope, inside
+
+    def _masses(self) -> np.ndarray:
+        """Of each panel."""
         rule = legendre(TERMS)
-        mass = np.exp(self.panels.curve @ rule.values.T) @ rule.weights
-        return mass, mass.sum(-1)
+        return np.exp(self.panels.curve @ rule.values.T) @ rule.weights
 
     def _in_panel(self, curve: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """The mass of a panel up to t, up to the same factor."""
+        """The mass of a panel up to t."""
         rule, half = legendre(TERMS), (t + 1) / 2
         points = -1 + half[..., None] * (1 + rule.places)
         logs = _legendre_sum(curve[..., None, :], points)[0]
@@ -181,15 +194,12 @@ class OnNodes(Continuous):
 
     @on_host
     def log_prob(self, value: Any) -> Array:
-        x = np.asarray(value, float)
-        start, end = self.support
-        inside = (x > start) & (x < end)
-        x, _ = np.broadcast_arrays(np.where(inside, x, self._somewhere()), self.panels.peak)
-        v = self._v(x)
-        found = self._curve(v)[0] + self._log_factor() - self._theta(v)[1]
-        at_start, at_end = self._at_ends()[1]
-        found = np.where(value == start, at_start, np.where(value == end, at_end, found))
-        return np.where(inside | (value == start) | (value == end), found, -np.inf)
+        place, height, _, inside = self._height(value)
+        found = np.where(inside, height - self._by_place(place)[0], -np.inf)
+        if np.isin(value, self.support).any():
+            for end, at_end in zip(self.support, self._at_ends()[1], strict=True):
+                found = np.where(value == end, at_end, found)
+        return found
 
     def _at_ends(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """θ^e near the lower end of the support, (1 − θ)^e near the upper: the exponents e + 1, and
@@ -209,19 +219,16 @@ class OnNodes(Continuous):
         return exponents, logs
 
     def slope(self, value: Array) -> Array:
-        x, _ = np.broadcast_arrays(np.asarray(value, float), self.panels.peak)
-        v = self._v(x)
-        return self._rise(v) / np.exp(self._theta(v)[1])
+        """At the ends of the support there is none."""
+        place, _, slope, inside = self._height(value)
+        log_by_place, bend = self._by_place(place)
+        with np.errstate(over="ignore"):
+            return np.where(inside, (slope - bend) / np.exp(log_by_place), np.nan)
 
     def _rise(self, v: np.ndarray) -> np.ndarray:
         """The derivative by v of the log density of θ."""
         place, speed = self._place(v)
-        by_place = np.zeros_like(place)
-        if self.support[1] == 1:
-            by_place = -np.tanh(place / 2)
-        elif self.support[0] == 0:
-            by_place = np.ones_like(place)
-        return self._curve(v)[1] - self._bend(v) - by_place * speed
+        return self._curve(v)[1] - self._bend(v) - self._by_place(place)[1] * speed
 
     def _bend(self, v: np.ndarray) -> np.ndarray:
         """The derivative by v of the log of dx by dv: that is w′ cosh(w/L), see `quadrature`."""
@@ -262,28 +269,20 @@ class OnNodes(Continuous):
         """P(at most value) and P(more than it), each summed from its own side."""
         x, _ = np.broadcast_arrays(np.asarray(value, float), self.panels.peak)
         start, end = self.support
-        v = self._v(np.where((x > start) & (x < end), x, self._somewhere()))
-        curve, t, _ = self._local(v)
-        mass, total = self._masses()
-        inside = self._in_panel(curve, t)
-        grid = self.panels.grid
-        at = np.clip((v - grid.low) / (grid.high - grid.low) * PANELS, 0, PANELS - 1)
-        panel = np.floor(at).astype(np.int64)[..., None]
-        mass = np.broadcast_to(mass, (*v.shape, PANELS))
+        _, v = self._v(np.where((x > start) & (x < end), x, SOMEWHERE))
+        panel, curve, t = self._local(v)
+        inside, panel = self._in_panel(curve, t), panel[..., None]
+        mass = np.broadcast_to(self._masses(), (*v.shape, PANELS))
         before = np.take_along_axis(np.cumsum(mass, -1) - mass, panel, -1)[..., 0]
         own = np.take_along_axis(mass, panel, -1)[..., 0]
         after = np.cumsum(mass[..., ::-1], -1)[..., ::-1] - mass
         after = np.take_along_axis(after, panel, -1)[..., 0]
-        below, above = (before + inside) / total, (after + np.maximum(own - inside, 0.0)) / total
+        below, above = before + inside, after + np.maximum(own - inside, 0.0)
         out_low, out_high = x <= start, x >= end
         below = np.where(out_low, 0.0, np.where(out_high, 1.0, below))
         return np.minimum(below, 1.0), np.where(
             out_low, 1.0, np.where(out_high, 0.0, np.minimum(above, 1.0))
         )
-
-    def _somewhere(self) -> np.ndarray:
-        """A θ inside of the support, to stand where one outside was asked about."""
-        return self._theta((self.panels.grid.low + self.panels.grid.high) / 2)[0]
 
     @on_host
     def quantile(self, q: Any) -> Array:
@@ -299,11 +298,11 @@ class OnNodes(Continuous):
 
     def _reached(self, unit: np.ndarray, level: np.ndarray) -> np.ndarray:
         """Where the distribution function of each of some units reaches a level."""
-        mass, total = self._masses()
-        up_to = np.cumsum(mass / total[:, None], -1)
+        mass = self._masses()
+        up_to = np.cumsum(mass, -1)
         panel = np.minimum((up_to[unit] < level[:, None]).sum(-1), PANELS - 1)
         before = np.where(panel > 0, up_to[unit, panel - 1], 0.0)
-        wanted, curve = (level - before) * total[unit], self.panels.curve[unit, panel]
+        wanted, curve = level - before, self.panels.curve[unit, panel]
         low, high = -np.ones(len(level)), np.ones(len(level))
         t = np.clip(2 * wanted / mass[unit, panel] - 1, -1.0, 1.0)
         left = np.arange(len(level))
@@ -321,7 +320,7 @@ class OnNodes(Continuous):
             if not len(left):
                 break
         # Of the panels only where they are is needed still.
-        bare = self.panels._replace(curve=np.empty((len(total), 0, 0)))
+        bare = self.panels._replace(curve=np.empty((len(mass), 0, 0)))
         of = OnNodes(self.line, bare)[unit]
         grid = of.panels.grid
         v = grid.low + (grid.high - grid.low) * (panel + (t + 1) / 2) / PANELS

@@ -11,6 +11,7 @@ from ldf.families.misreported import Misreported
 from ldf.families.multinomial import Multinomial
 from ldf.families.multivariate_normal import MultivariateNormal
 from ldf.families.negative_binomial import NegativeBinomial
+from ldf.families.nested import NestedMultinomial
 from ldf.families.normal import Normal
 from ldf.families.poisson import Poisson
 from ldf.families.zero_inflated import ZeroInflatedPoisson
@@ -28,6 +29,7 @@ __all__ = [
     "Multinomial",
     "MultivariateNormal",
     "NegativeBinomial",
+    "NestedMultinomial",
     "Normal",
     "Poisson",
     "ZeroInflatedPoisson",

@@ -104,10 +104,11 @@ class Family(eqx.Module):
             )
         if self.components is not None:
             vector = natural.coordinates()[natural.event_axes.index(1)]
-            if np.shape(vector)[-1] != self.components:
+            wanted, size = self.natural.vector_size(self.components), np.shape(vector)[-1]
+            if size != wanted:
                 raise ValueError(
                     f"{type(self).__name__} has {self.components} classes or components and was "
-                    f"given a statistic of {np.shape(vector)[-1]}"
+                    f"given a statistic of {size + self.components - wanted}"
                 )
         return natural
 

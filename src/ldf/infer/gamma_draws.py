@@ -72,36 +72,25 @@ def check_seen(y: dict[str, Any], seen: Any) -> np.ndarray:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Draws of γ given the primary data of the units that were seen."""
+class Sampled:
+    """Chains of draws, and whether they agree."""
 
-    structure: Structure
-    family: Family
-    pseudo: Any  # T_x of each unit
-    primary: Any  # T_y of each unit, zero where nothing was seen
-    gamma: Any  # arrays of chains × draws × …
-    diverging: np.ndarray  # chains × draws
-
-    # --- what γ is ------------------------------------------------------------------------------
+    diverging: np.ndarray  # chains × draws × …
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Chains × draws."""
-        return self.diverging.shape
-
-    def _flat(self, count: int | None = None) -> Any:
-        """γ of all draws in one row, or of so many of them, evenly spaced over all chains."""
-        total = int(np.prod(self.shape))
-        some = np.arange(total) if count is None else _spaced(total, count)
-        return jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[2:])[some], self.gamma)
+    def what(self) -> str:
+        """What was drawn."""
+        raise NotImplementedError
 
     @cached_property
     def quantities(self) -> dict[str, np.ndarray]:
-        """What γ means in the structure's words: chains × draws × …"""
-        with jax.enable_x64(True):
-            found = jax.jit(jax.vmap(jax.vmap(self.structure.quantities)))(double(self.gamma))
-        return {name: np.asarray(value) for name, value in found.items()}
+        """What it means, by name: chains × draws × …"""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Chains × draws."""
+        return self.diverging.shape[:2]
 
     @cached_property
     def diagnostics(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -122,10 +111,48 @@ class Draws:
             said += " The chains do not agree yet: give more warmup and draws."
         if self.diverging.any():
             said += (
-                f" {int(self.diverging.sum())} draws diverged, so some of γ may be missed: "
-                "raise the target acceptance, or give a tighter hyperprior."
+                f" {int(self.diverging.sum())} draws diverged, so some of {self.what} may be "
+                "missed: raise the target acceptance, or give a tighter prior."
             )
         return said
+
+    def _to_arviz(self, found: dict[str, np.ndarray]) -> Any:
+        try:
+            import arviz
+        except ImportError:
+            raise ImportError("ArviZ is not installed: pip install 'ldf[arviz]'") from None
+        return arviz.from_dict(posterior=found, sample_stats={"diverging": self.diverging})
+
+
+@dataclass(frozen=True, eq=False)
+class Draws(Sampled):
+    """Draws of γ given the primary data of the units that were seen."""
+
+    structure: Structure
+    family: Family
+    pseudo: Any  # T_x of each unit
+    primary: Any  # T_y of each unit, zero where nothing was seen
+    gamma: Any  # arrays of chains × draws × …
+    diverging: np.ndarray  # chains × draws
+
+    # --- what γ is ------------------------------------------------------------------------------
+
+    @property
+    def what(self) -> str:
+        return "γ"
+
+    def _flat(self, count: int | None = None) -> Any:
+        """γ of all draws in one row, or of so many of them, evenly spaced over all chains."""
+        total = int(np.prod(self.shape))
+        some = np.arange(total) if count is None else _spaced(total, count)
+        return jax.tree.map(lambda leaf: leaf.reshape(total, *leaf.shape[2:])[some], self.gamma)
+
+    @cached_property
+    def quantities(self) -> dict[str, np.ndarray]:
+        """What γ means in the structure's words: chains × draws × …"""
+        with jax.enable_x64(True):
+            found = jax.jit(jax.vmap(jax.vmap(self.structure.quantities)))(double(self.gamma))
+        return {name: np.asarray(value) for name, value in found.items()}
 
     # --- what it says of units ------------------------------------------------------------------
 
@@ -184,16 +211,11 @@ class Draws:
     def to_arviz(self, seed: int | None = None) -> Any:
         """γ in the structure's words as ArviZ data; with a seed, θ of each unit as well. Needs
         `pip install 'ldf[arviz]'`."""
-        try:
-            import arviz
-        except ImportError:
-            raise ImportError("ArviZ is not installed: pip install 'ldf[arviz]'") from None
         found = dict(self.quantities)
         if seed is not None:
             theta = self.theta(seed)
             found["theta"] = theta.reshape(*self.shape, *theta.shape[1:])
-        stats = {"diverging": self.diverging}
-        return arviz.from_dict(posterior=found, sample_stats=stats)
+        return self._to_arviz(found)
 
 
 def _spaced(total: int, count: int) -> np.ndarray:

@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 
 def draw_theta(problem: MixtureProblem, assignment: Array, key: Array) -> Any:
-    """Eq. (mixtures-theta-full-conditional)."""
+    """Eq. 61."""
     natural = problem.natural_of(assignment) + problem.statistic
     return jax.tree.map(lambda value: value[0], problem.family.posterior(natural).sample(1, key))
 

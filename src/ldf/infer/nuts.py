@@ -85,7 +85,7 @@ def sample(
             return -log_density(structure, family, gamma, aux, data, rows)
 
         def one(key: Array) -> Any:
-            return chain(structure, potential, key, draws, warmup, target)
+            return chain(structure.sample_prior, potential, key, draws, warmup, target)
 
         keys = jax.random.split(jax.random.key(seed), chains)
         gamma, diverging = jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
@@ -93,7 +93,7 @@ def sample(
 
 
 def chain(
-    structure: Structure,
+    start: Callable[[Array], Any],
     potential: Callable[[Any], Array],
     key: Array,
     draws: int,
@@ -101,18 +101,18 @@ def chain(
     target: float = TARGET,
     depth: int = 10,
 ) -> tuple[Any, Array]:
-    """One chain of NUTS, as a function that may be compiled and mapped over keys or data: γ of each
-    draw, and whether it diverged. `potential` is minus the log density; `depth` bounds the trees.
+    """One chain of NUTS, as a function that may be compiled and mapped over keys or data: all draws
+    and whether each diverged. `potential` is minus the log density; `depth` bounds the trees.
 
-    It starts at the first of some draws of the prior where γ is possible.
+    It begins at the first that is possible of some draws by `start`, which takes a key.
     """
     begin, step = _numpyro().infer.hmc.hmc(potential, algo="NUTS")
     first, second = jax.random.split(key)
-    some = jax.vmap(structure.sample_prior)(jax.random.split(first, STARTS))
+    some = jax.vmap(start)(jax.random.split(first, STARTS))
     possible = jnp.argmax(jnp.isfinite(jax.vmap(potential)(some)))
-    start = jax.tree.map(lambda leaf: leaf[possible], some)
     how = {"target_accept_prob": target, "max_tree_depth": depth}
-    state = begin(start, warmup, rng_key=second, **how)
+    first_of = jax.tree.map(lambda leaf: leaf[possible], some)
+    state = begin(first_of, warmup, rng_key=second, **how)
 
     def move(state: Any, _: None) -> tuple[Any, Any]:
         state = step(state)

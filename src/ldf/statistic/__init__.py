@@ -10,11 +10,13 @@ from ldf.statistic.gaussian import (
     refuse_far_from_zero,
     triangle_outputs,
 )
+from ldf.statistic.nested import NestedCounts
 
 __all__ = [
     "Arrivals",
     "ClassCounts",
     "Moments",
+    "NestedCounts",
     "Potential",
     "Statistic",
     "Trials",

@@ -40,6 +40,11 @@ class Statistic(eqx.Module):
     def outputs(cls, components: int | None, formulation: str) -> int:
         """How many unconstrained outputs make one, for so many classes or components."""
 
+    @classmethod
+    def vector_size(cls, components: int) -> int:
+        """How long its vectors are, of so many classes or components."""
+        return components
+
     def coordinates(self) -> tuple[Array, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))
 
@@ -67,8 +72,8 @@ class Statistic(eqx.Module):
             raise TypeError(
                 f"{mine} and {theirs} do not add: only statistics of one conjugate prior do"
             )
-        _refuse_misfit(self, other)
-        pairs = zip(self.coordinates(), other.coordinates(), strict=True)
+        pairs = tuple(zip(self.coordinates(), other.coordinates(), strict=True))
+        _refuse_misfit(pairs, self.event_axes)
         return type(self)(*(mine + theirs for mine, theirs in pairs))
 
     __radd__ = __add__
@@ -140,9 +145,9 @@ class Statistic(eqx.Module):
         """The paper's n: how many (pseudo-)observations."""
 
 
-def _refuse_misfit(one: Statistic, two: Statistic) -> None:
+def _refuse_misfit(pairs: tuple[tuple[Array, Array], ...], event_axes: tuple[int, ...]) -> None:
     """Units add as arrays do; classes and components must be the same on both sides."""
-    for a, b, axes in zip(one.coordinates(), two.coordinates(), one.event_axes, strict=True):
+    for (a, b), axes in zip(pairs, event_axes, strict=True):
         first, second = np.shape(a), np.shape(b)
         try:
             np.broadcast_shapes(first, second)

@@ -116,6 +116,7 @@ def _agreed(saved: Saved) -> Saved:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise Misfit(at) from error
     _need("learned.share", many and learned.share.shape == (many,) and _floats(learned.share))
+    _need("learned.sharpness", 0 < learned.sharpness < np.inf)
     held = min(len(jax.tree.leaves(trained.held)[0]) for trained in learned.trained)
     _need("learned.part", learned.part.ndim == 1 and _between(learned.part, -1, held))
     parts: Any = saved.parts
@@ -150,7 +151,7 @@ def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> N
         matrices = pairwise((columns, *layers, model.outputs)) if layers else ()
         fits = all(a * b <= stored for a, b in matrices)
         _need(f"{at}.model", fits and len(layers) <= DEEPEST)
-    prior, size = family.own(ground.prior), (family.components or 0,)
+    prior, size = family.own(ground.prior), (family.natural.vector_size(family.components or 0),)
     for array, axes in zip(prior.coordinates(), prior.event_axes, strict=True):
         _need(f"{at}.ground.prior", np.shape(array) == size * axes and _floats(array))
     for name in ("centre", "scale"):
