@@ -60,7 +60,7 @@ format: $(STAMP)
 # Tests compile much and run little of it: so compile without optimising. pytest comes last, so that
 # the output ends with its closing line.
 test: lint docs
-	$(CPU) $(QUICK) $(BIN)/python -m pytest -n 2 --dist loadscope
+	$(CPU) $(QUICK) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-full: $(STAMP)
 	$(CPU) $(BIN)/python -m pytest -m "full or not full"

@@ -17,15 +17,17 @@ from ldf.datasets import district
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("new") / "demo"
-
-
-def test_the_demonstration_writes_what_it_says(folder: Path, tmp_path: Path) -> None:
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "XLA_FLAGS": ""}  # optimised
-    command = [sys.executable, "-m", "ldf.demo", "--out", str(folder)]
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder it made, and what it said."""
+    new = tmp_path_factory.mktemp("new")
+    environment = os.environ | {"XDG_CACHE_HOME": str(new), "XLA_FLAGS": ""}  # optimised
+    command = [sys.executable, "-m", "ldf.demo", "--out", str(new / "demo")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    said = done.stdout
+    return new / "demo", done.stdout
+
+
+def test_the_demonstration_writes_what_it_says(demonstration: tuple[Path, str]) -> None:
+    folder, said = demonstration
     for name, start in {
         "district.csv": b"row,column,night_lights,",
         "posterior.csv": b"unit,mean,sd,lower,upper,",
@@ -39,7 +41,8 @@ def test_the_demonstration_writes_what_it_says(folder: Path, tmp_path: Path) -> 
     assert all(float(line.split("±")[0].split()[-1]) < 0 for line in lines), said
 
 
-def test_its_posteriors_are_those_of_its_model(folder: Path) -> None:
+def test_its_posteriors_are_those_of_its_model(demonstration: tuple[Path, str]) -> None:
+    folder, _ = demonstration
     with (folder / "posterior.csv").open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     post = ldf.load(folder / "model.ldf").posterior(district(seed=0).columns())
