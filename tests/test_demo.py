@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +17,35 @@ import pytest
 import ldf
 from ldf import demo
 from ldf.datasets import district
+from units import LINES
 
 
-@pytest.fixture(scope="module")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def by_itself(out: Path) -> str:
+    """As `make demo` runs it."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(out), "XLA_FLAGS": ""}  # optimised
+    command = [sys.executable, "-m", "ldf.demo", "--out", str(out / "demo")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def quickly(out: Path) -> str:
+    """Here, with regressions instead of networks."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        patch.setattr(demo, "keep_compiled", lambda: None)  # not for the rest of the tests
+        patch.setattr(demo, "Fusion", partial(ldf.Fusion, ensemble=LINES))
+        assert demo.main(["--out", str(out / "demo")]) == 0
+    return said.getvalue()
+
+
+@pytest.fixture(scope="module", params=[quickly, pytest.param(by_itself, marks=pytest.mark.full)])
+def demonstration(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
     """The folder it made, and what it said."""
     new = tmp_path_factory.mktemp("new")
-    environment = os.environ | {"XDG_CACHE_HOME": str(new), "XLA_FLAGS": ""}  # optimised
-    command = [sys.executable, "-m", "ldf.demo", "--out", str(new / "demo")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return new / "demo", done.stdout
+    said = request.param(new)
+    return new / "demo", said
 
 
 def test_the_demonstration_writes_what_it_says(demonstration: tuple[Path, str]) -> None:
