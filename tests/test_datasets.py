@@ -1,12 +1,17 @@
-"""The simulated district has the paper's shape, and its truth is what it says."""
+"""The simulated district has the paper's shape, and its truth is what it says; the counties are
+those of their source."""
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
-from ldf.datasets import FEATURES, district
+from ldf.datasets import FEATURES, counties, district
 from ldf.datasets.district import PRIOR
 
 
@@ -45,3 +50,73 @@ def test_the_other_truth_has_the_same_features_and_no_pseudo_observations() -> N
     np.testing.assert_array_equal(one.features, other.features)
     assert np.isnan(other.pseudo_successes).all()
     assert not np.array_equal(one.theta, other.theta)
+
+
+# --- counties -----------------------------------------------------------------------------------
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "homicide_nat1990.csv"
+
+
+def rings(shape: bytes) -> list[np.ndarray]:
+    """The outlines in well-known binary: of a polygon, or of several."""
+
+    def polygon(at: int) -> tuple[list[np.ndarray], int]:
+        assert struct.unpack_from("<BI", shape, at) == (1, 3)
+        (many,), at, found = struct.unpack_from("<I", shape, at + 5), at + 9, []
+        for _ in range(many):
+            (points,) = struct.unpack_from("<I", shape, at)
+            found.append(np.frombuffer(shape, "<f8", 2 * points, at + 4).reshape(-1, 2))
+            at += 4 + 16 * points
+        return found, at
+
+    order, kind, many = struct.unpack_from("<BII", shape)
+    assert order == 1
+    if kind == 3:
+        return polygon(0)[0]
+    assert kind == 6
+    at, found = 9, []
+    for _ in range(many):
+        some, at = polygon(at)
+        found += some
+    return found
+
+
+def test_counties_are_those_of_the_lower_48_states() -> None:
+    found = counties()
+    assert len(set(found.fips)) == len(found.fips) == 3085
+    assert len(set(found.state)) == 49  # and the District of Columbia
+    assert found.features.shape == (3085, len(found.names)) == (3085, 52)
+    assert np.isfinite(found.features).all()
+    assert found.sensitive == ("BLK60", "BLK70", "BLK80", "BLK90")
+    new_york = int(np.argmax(found.homicides))  # all boroughs, under the name of one
+    assert (found.county[new_york], found.homicides[new_york]) == ("Bronx", 6210)
+    assert found.homicides.sum() == 73_198
+
+
+def test_rates_are_like_those_of_the_decade_before() -> None:
+    """The source gives HR80 per 100,000."""
+    found = counties()
+    rate = 1e5 * found.homicides / found.person_years
+    before = found.features[:, found.names.index("HR80")]
+    large = found.person_years > 300_000
+    assert scipy.stats.spearmanr(rate[large], before[large]).statistic > 0.8
+    assert 0.5 < np.median(rate[large] / before[large]) < 1.5
+
+
+def test_counties_have_closed_outlines_where_they_are() -> None:
+    found = counties()
+    for shape in found.geometry:
+        for ring in rings(shape):
+            assert len(ring) >= 4
+            np.testing.assert_array_equal(ring[0], ring[-1])
+            assert (np.abs(ring - (-96, 37)) < (30, 13)).all()
+    cook = rings(found.geometry[list(found.fips).index("17031")])[0]  # about Chicago
+    np.testing.assert_allclose(cook.mean(0), (-87.8, 41.8), atol=0.3)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared data are not here")
+def test_counties_are_the_set_that_is_measured() -> None:
+    theirs = pd.read_csv(SHARED, dtype={"fips": str}).set_index("fips")
+    mine = pd.DataFrame(counties().columns()).set_index("fips").loc[theirs.index]
+    for name in ("homicides", "person_years", *counties().names):
+        np.testing.assert_array_equal(mine[name], theirs[name])

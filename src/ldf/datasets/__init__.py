@@ -1,5 +1,6 @@
-"""Data that come with the package: simulators, and later real sets."""
+"""Data that come with the package: a simulator, and a real set."""
 
+from ldf.datasets.counties import Counties, counties
 from ldf.datasets.district import FEATURES, District, district
 
-__all__ = ["FEATURES", "District", "district"]
+__all__ = ["FEATURES", "Counties", "District", "counties", "district"]
