@@ -221,7 +221,7 @@ def test_a_mapping_can_reach_it_from_unconstrained_outputs(case: Case) -> None:
     """Any real outputs make a valid T_x: added to a prior, the posterior exists."""
     family = case.family
     if isinstance(family, ldf.Multinomial):
-        family = ldf.Multinomial(classes=3)
+        family = type(family)(classes=3)
     rng = np.random.default_rng(0)
     outputs = rng.normal(scale=3, size=(50, family.outputs()))
     prior = _a_prior(case)

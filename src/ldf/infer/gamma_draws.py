@@ -7,6 +7,7 @@ within one, all units listen to the same γ.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -72,20 +73,20 @@ def check_seen(y: dict[str, Any], seen: Any) -> np.ndarray:
     return found
 
 
-class Sampled:
+class Sampled(ABC):
     """Chains of draws, and whether they agree."""
 
     diverging: np.ndarray  # chains × draws × …
 
     @property
+    @abstractmethod
     def what(self) -> str:
         """What was drawn."""
-        raise NotImplementedError
 
     @cached_property
+    @abstractmethod
     def quantities(self) -> dict[str, np.ndarray]:
         """What it means, by name: chains × draws × …"""
-        raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, ...]:
