@@ -1,6 +1,6 @@
-"""Compute, then draw: every plot takes numbers that already stand in a table.
+"""What each source of data adds: densities of θ before and after, one panel a unit.
 
-`curves` is the table, densities of θ on a common grid; `posteriors` draws it, one panel a unit.
+`curves` is the table, densities of θ on a common grid; `posteriors` draws it.
 
 >>> import ldf
 >>> family = ldf.Binomial()
@@ -10,8 +10,6 @@
 >>> table = curves(known, points=201)
 >>> table.x.shape, table.density["primary"].shape
 ((201,), (2, 201))
-
-Drawing needs Matplotlib, which is imported only then: `pip install 'ldf[plot]'`.
 """
 
 from __future__ import annotations
@@ -23,6 +21,8 @@ import numpy as np
 
 from ldf import check
 from ldf.distributions import Continuous
+from ldf.plot.figure import new_panels
+from ldf.plot.table import data_frame
 
 
 class Curves(NamedTuple):
@@ -30,6 +30,19 @@ class Curves(NamedTuple):
 
     x: np.ndarray  # points
     density: dict[str, np.ndarray]  # for each name, units × points; infinite at an end if it is
+
+    def to_frame(self) -> Any:
+        """One row a name, unit and point, in pandas."""
+        names, units = list(self.density), len(next(iter(self.density.values())))
+        points = len(self.x)
+        return data_frame(
+            {
+                "name": np.repeat(names, units * points),
+                "unit": np.tile(np.repeat(np.arange(units), points), len(names)),
+                "x": np.tile(self.x, len(names) * units),
+                "density": np.concatenate([of.ravel() for of in self.density.values()]),
+            }
+        )
 
 
 def curves(
@@ -114,7 +127,11 @@ def posteriors(
     units = len(next(iter(table.density.values())))
     for name in table.density:
         check.one_of("table", name, tuple(STYLES))
-    panels = _panels(units) if axes is None else list(np.ravel(axes))
+    panels = (
+        new_panels(units, WIDEST_ROW, (2.9, 2.1), sharex=True)
+        if axes is None
+        else list(np.ravel(axes))
+    )
     marks = np.full(units, np.nan) if observed is None else np.asarray(observed, dtype=float)
     for what, given in {"labels": labels, "axes": panels, "observed values": marks}.items():
         if len(given) != units:
@@ -158,47 +175,6 @@ def ceiling(table: Curves) -> float:
         for density in table.density.values()
     ]
     return float(max(heights))
-
-
-def _panels(units: int) -> list[Any]:
-    return _figure(units, WIDEST_ROW, (2.9, 2.1), sharex=True)[1]
-
-
-def _figure(
-    panels: int, widest: int, size: tuple[float, float], sharex: bool
-) -> tuple[Any, list[Any]]:
-    """A figure with so many panels, at most `widest` in a row."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as missing:
-        raise ImportError("plots need Matplotlib: pip install 'ldf[plot]'") from missing
-    columns = min(panels, widest)
-    rows = -(-panels // columns)
-    figure, grid = pyplot.subplots(
-        rows,
-        columns,
-        figsize=(size[0] * columns, size[1] * rows + 0.7),
-        squeeze=False,
-        sharex=sharex,
-        layout="constrained",
-    )
-    for spare in grid.flat[panels:]:
-        spare.set_visible(False)
-    return figure, list(grid.flat[:panels])
-
-
-def grids(panels: Mapping[str, np.ndarray], *, limits: tuple[float, float] = (0.0, 1.0)) -> Any:
-    """Maps of a grid of cells, one a title, all on one scale; cells without a value are grey."""
-    figure, axes = _figure(len(panels), 2, (4.2, 3.2), sharex=False)
-    low, high = limits
-    for axis, (title, values) in zip(axes, panels.items(), strict=True):
-        axis.set_facecolor("#d9d9d9")
-        axis.imshow(values, vmin=low, vmax=high, cmap="viridis")
-        axis.set_title(title, fontsize=10, loc="left")
-        axis.set_xticks([])
-        axis.set_yticks([])
-    figure.colorbar(axes[0].images[0], ax=axes, shrink=0.6, aspect=30)
-    return figure
 
 
 def _words(panels: Sequence[Any], quantity: str, names: Mapping[str, str]) -> None:
