@@ -2,10 +2,10 @@
 packages of the extra `datasets` bring. `load` gives any of them by name, with what its columns are.
 """
 
+from ldf.datasets.by_name import load, names
 from ldf.datasets.counties import Counties, counties
 from ldf.datasets.dataset import Dataset
 from ldf.datasets.district import FEATURES, District, district
-from ldf.datasets.load import load, names
 
 __all__ = [
     "FEATURES",
