@@ -14,7 +14,9 @@
 #   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
 #   make bench-structure what mixtures, states and years are worth on the counties of DATA
 #   make bench-calibration  simulation-based calibration of each structure, ten minutes
+#   make bench-peers     held-out scores and speed beside other packages, on DATA, some hours
 #   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
+#   make lock-peers      renew bench/peers-constraints.txt in the same way
 #   make clean           remove what the targets above made, $(VENV) too
 
 VENV ?= .venv
@@ -29,11 +31,18 @@ CPU := JAX_PLATFORMS=cpu
 QUICK := XLA_FLAGS=--xla_backend_optimization_level=0
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 LOCK_VENV := build/lock-venv
+UV := $(LOCK_VENV)/bin/uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+  --generate-hashes --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade)
+PEERS_VENV := build/peers-venv
+PEERS := $(PEERS_VENV)/.installed
+PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install test test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-claims bench-truth bench-infer bench-structure bench-calibration lock clean
+  bench-claims bench-truth bench-infer bench-structure bench-calibration \
+  bench-peers lock lock-peers clean
 
 install: $(STAMP)
 
@@ -95,16 +104,35 @@ bench-structure: $(STAMP)
 bench-calibration: $(STAMP)
 	$(CPU) $(BIN)/python bench/calibration.py --out build/calibration.png
 
-# Versions already in constraints.txt are kept where they still fit, unless UPGRADE is set.
-lock:
-	@test -x $(LOCK_VENV)/bin/uv || { \
-	  $(PYTHON) -m venv $(LOCK_VENV) && \
-	  $(LOCK_VENV)/bin/python -m pip --disable-pip-version-check install -qq uv; }
-	$(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --all-extras --universal \
-	  --python-version 3.11 --fork-strategy fewest --generate-hashes \
-	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
-	  --output-file constraints.txt > /dev/null
+# XGBoostLSS needs PyTorch, of which there is a build for each kind of machine: so its version is
+# given here, and its hash is not. R's packages are used if Rscript has them.
+$(PEERS): bench/peers-constraints.txt pyproject.toml
+	@echo "Installing the peers into $(PEERS_VENV) ..."
+	@$(PYTHON) -m venv $(PEERS_VENV)
+	@$(PEERS_PIP) install -qq torch==2.13.0 || echo "without PyTorch, and so without XGBoostLSS"
+	@$(PEERS_PIP) install -qq --require-hashes --no-deps -r bench/peers-constraints.txt
+	@$(PEERS_PIP) install -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What build/peers.json has already is kept: remove it to measure all anew.
+bench-peers: $(PEERS)
+	$(CPU) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PEERS_VENV)/bin/python bench/peers.py \
+	  --data $(DATA) --out build/peers.json --page docs/peers-measured.md
+
+$(UV):
+	@$(PYTHON) -m venv $(LOCK_VENV)
+	@$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check install -qq uv
+
+# Versions already pinned are kept where they still fit, unless UPGRADE is set.
+lock: $(UV)
+	$(COMPILE) pyproject.toml --all-extras --output-file constraints.txt > /dev/null
 	@! grep -n '://' constraints.txt
+
+lock-peers: $(UV)
+	@echo 'torch ; python_version < "3"' > build/no-torch.txt
+	$(COMPILE) pyproject.toml bench/peers-requirements.txt --override build/no-torch.txt \
+	  --output-file bench/peers-constraints.txt > /dev/null
+	@! grep -n '://' bench/peers-constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache

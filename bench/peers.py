@@ -1,0 +1,318 @@
+"""The field side by side: ldf and the packages people fit to counts today.
+
+All are fitted on the same folds with the same preprocessing (a power transform learned on each
+fold's training rows) and scored by the log mass of each held-out count, given its trials or
+exposure. Beside the scores: whether sets of 90 % hold what they should, how long one fold takes,
+and what each can do. A peer that is not installed, or fails, is said to be so.
+
+    python bench/peers.py [--data ../shared/data] [--sets a,b] [--peers "ldf,Bambi"]
+                          [--splits random,blocked] [--folds 5] [--rows 20000] [--limit 900]
+                          [--out build/peers.json] [--page docs/peers-measured.md]
+
+Numbers are kept in --out after each fold, so a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from peer import PEERS
+from peer.r import versions as r_versions
+from peer.task import Task
+from quality import Set, load
+
+from ldf import assess, folds
+from ldf.data import Columns, Data, read
+from ldf.table import empirical_rate
+
+SETS = (
+    "malawi_electrification", "tz_malaria", "star98", "melanoma_eu", "homicide",
+    "homicide_nat1990",
+)  # fmt: skip
+PACKAGES = (
+    "ldf", "jax", "numpy", "scipy", "scikit-learn", "statsmodels", "ngboost", "xgboostlss",
+    "xgboost", "torch", "gpboost", "bambi", "pymc", "numpyro",
+)  # fmt: skip
+MASS = 0.9
+
+
+# --- measuring ----------------------------------------------------------------------------------
+
+
+def split_of(of: Set, data: Data, blocked: bool, number: int) -> folds.Split:
+    """The folds of bench/quality.py."""
+    rate = empirical_rate(data.family, data.y, data.seen)
+    if blocked:
+        return folds.grouped(data.group, min(number, len(set(of.region))), 0, rate=rate)
+    return folds.stratified(rate, number, 0)
+
+
+def data_of(of: Set, blocked: bool) -> Data:
+    columns = Columns(
+        of.columns.primary, of.columns.auxiliary, group="the region" * blocked or None
+    )
+    frame = of.frame.assign(**{"the region": of.region}) if of.region is not None else of.frame
+    return read(frame, of.family, columns)
+
+
+def cpu() -> float:
+    """Seconds of this process and of those it has waited for."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in spent)
+
+
+def measure(name: str, task: Task, y: np.ndarray, limit: int) -> dict[str, Any]:
+    """One peer on one fold."""
+    try:
+        fit_predict = PEERS[name].load()
+    except ImportError as problem:
+        return {"failed": f"not installed ({problem})"}
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"more than {limit} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(limit)
+    begin, used = time.perf_counter(), cpu()
+    try:
+        law = fit_predict(task)
+    except ImportError as problem:
+        return {"failed": f"not installed ({problem})"}
+    except Exception as problem:  # whatever a peer raises, the others go on
+        return {"failed": f"{type(problem).__name__}: {str(problem)[:200]}"}
+    finally:
+        signal.alarm(0)
+    seconds, used = time.perf_counter() - begin, cpu() - used
+    score = law.log_prob(y)
+    if not np.isfinite(score).all():
+        return {"failed": f"{int((~np.isfinite(score)).sum())} counts have no mass"}
+    low, high, held = law.interval(MASS)
+    inside = (low <= y) & (y <= high)
+    return {
+        "score": score.tolist(), "inside": inside.tolist(), "held": held.tolist(),
+        "seconds": seconds, "cpu": used,
+    }  # fmt: skip
+
+
+def run(of: Set, blocked: bool, names: list[str], options: Any, kept: dict[str, Any]) -> None:
+    """One set and one split: every peer on every fold, fold by fold."""
+    data = data_of(of, blocked)
+    split = split_of(of, data, blocked, options.folds)
+    counted = np.isfinite(empirical_rate(data.family, data.y, data.seen))
+    where = f"{of.name}|{'blocked' if blocked else 'random'}"
+    found = kept.setdefault(where, {"folds": [], "peers": {}, "columns": data.x.shape[1]})
+    found["folds"] = [np.flatnonzero(h & counted).tolist() for h in split.held]
+    found["region"] = None if of.region is None else of.region.tolist()
+    for name in names:
+        parts = found["peers"].setdefault(name, [])
+        for fold, (training, held) in enumerate(zip(split.training, split.held, strict=True)):
+            if fold < len(parts) and not (options.again and "failed" in parts[fold]):
+                continue
+            if any("failed" in part for part in parts[:fold]):
+                break
+            task = Task.of(data, training & counted, held & counted, 0)
+            y = np.asarray(data.y[type(data.family).columns[0]], float)[held & counted]
+            part = measure(name, task, y, options.limit)
+            parts[fold:] = [part]
+            said = part.get("failed") or (
+                f"{np.mean(part['score']):8.4f}  {np.mean(part['inside']):.1%} of "
+                f"{np.mean(part['held']):.1%}  {part['seconds']:.1f} s, CPU {part['cpu']:.1f} s"
+            )
+            print(f"{where} {name} fold {fold}: {said}", flush=True)
+            write(options.out, kept)
+
+
+def write(path: Path, kept: dict[str, Any]) -> None:
+    """All at once, so that a run that is stopped leaves the numbers whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(kept))
+    new.replace(path)
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def gathered(of: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """All folds of a peer that finished them, units in the order of the folds."""
+    parts = of["peers"].get(name, [])
+    if len(parts) < len(of["folds"]) or any("failed" in part for part in parts):
+        return None
+    joined = {
+        key: np.concatenate([part[key] for part in parts]) for key in ("score", "inside", "held")
+    }
+    return joined | {key: [part[key] for part in parts] for key in ("seconds", "cpu")}
+
+
+def why(of: dict[str, Any], name: str) -> str:
+    parts = of["peers"].get(name, [])
+    return next((part["failed"] for part in parts if "failed" in part), "")
+
+
+def header() -> str:
+    """What was measured with what; nothing that names the machine."""
+    found = []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"{package} not installed")
+    found += [f"{package} {version}" for package, version in r_versions().items()]
+    python = f"Python {platform.python_version()}"
+    return f"{os.cpu_count()} CPUs ({platform.machine()}), {python}; " + ", ".join(found) + "."
+
+
+def page(kept: dict[str, Any], names: list[str]) -> str:
+    lines = [header(), "", *quality(kept, names), "", *speed(kept, names), "", *abilities(names)]
+    return "\n".join(lines) + "\n"
+
+
+def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
+    splits = list(kept)
+    titles = [split.replace("|", ", ") for split in splits]
+    lines = [
+        "Mean log score of a held-out unit; more is better. The best of each set is bold:",
+        "",
+        "| | " + " | ".join(titles) + " |",
+        "|:--|" + "--:|" * len(splits),
+    ]
+    scores = {
+        s: {n: g["score"].mean() for n in names if (g := gathered(kept[s], n))} for s in splits
+    }
+    for name in names:
+        cells = []
+        for s in splits:
+            if name not in scores[s]:
+                cells.append("failed" if why(kept[s], name) else "–")
+                continue
+            best = scores[s][name] == max(scores[s].values())
+            text = f"{scores[s][name]:.4f}"
+            cells.append(f"**{text}**" if best else text)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "By how much ldf leads the best of its peers, with the standard error of the paired "
+        "difference, by region where there is one:",
+        "",
+        "| set | folds | units | columns | best peer | lead | in SE |",
+        "|:--|:--|--:|--:|:--|--:|--:|",
+    ]
+    for s in splits:
+        others = {n: v for n, v in scores[s].items() if n != "ldf"}
+        if "ldf" not in scores[s] or not others:
+            continue
+        best = max(others, key=lambda n: others[n])
+        rows = np.concatenate(kept[s]["folds"]).astype(int)
+        region = kept[s]["region"]
+        ahead = assess.score_difference(
+            gathered(kept[s], "ldf")["score"], gathered(kept[s], best)["score"],
+            None if region is None else np.asarray(region)[rows],
+        )  # fmt: skip
+        lead = f"{ahead.mean:+.4f} ± {ahead.standard_error:.4f}"
+        z = ahead.mean / ahead.standard_error
+        shape = f"{len(rows):,} | {kept[s]['columns']}"
+        lines.append(f"| {s.replace('|', ' | ')} | {shape} | {best} | {lead} | {z:+.1f} |")
+    lines += [
+        "",
+        "Share of held-out units inside their 90 % sets minus what these sets, being of whole "
+        "numbers, really hold, in points:",
+        "",
+        "| | " + " | ".join(titles) + " |",
+        "|:--|" + "--:|" * len(splits),
+    ]
+    for name in names:
+        every = [gathered(kept[s], name) for s in splits]
+        cells = [
+            f"{100 * (g['inside'].mean() - g['held'].mean()):+.1f}" if g else "–" for g in every
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    failures = [
+        f"- {name} on {s.replace('|', ', ')}: {why(kept[s], name)}"
+        for s in splits for name in names if why(kept[s], name)
+    ]  # fmt: skip
+    return lines + (["", "What failed:", "", *failures] if failures else [])
+
+
+def speed(kept: dict[str, Any], names: list[str]) -> list[str]:
+    splits = list(kept)
+    lines = [
+        "Seconds of CPU to fit one fold and predict it, the median of the folds, in the same run, "
+        "one thread each where a package lets us; in brackets the first fold, with what is "
+        "compiled or started then:",
+        "",
+        "| | " + " | ".join(s.replace("|", ", ") for s in splits) + " |",
+        "|:--|" + "--:|" * len(splits),
+    ]
+    for name in names:
+        cells = []
+        for s in splits:
+            g = gathered(kept[s], name)
+            cells.append(f"{np.median(g['cpu']):.1f} ({g['cpu'][0]:.1f})" if g else "–")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def abilities(names: list[str]) -> list[str]:
+    lines = [
+        'What each can do: whether there is a distribution of each unit\'s θ ("implied": its '
+        "Beta or Gamma can be written down from the fitted parameters, but the package gives "
+        "none), whether the package updates it by the unit's own data, whether its precision "
+        "varies with x, and whether trials and exposure are taken as such:",
+        "",
+        "| | distribution of θ | updated by own data | precision by x | trials, exposure |",
+        "|:--|:--|:--|:--|:--|",
+    ]
+    for name in names:
+        p = PEERS[name]
+        lines.append(f"| {name} | {p.theta} | {p.updated} | {p.precision} | {p.design} |")
+    return [*lines, "", "How each was used:", "",
+            *[f"- **{name}**: {PEERS[name].note}." for name in names]]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--peers", default="", help="by name, with commas; all by default")
+    parser.add_argument("--splits", default="random")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=20_000, help="of a set, at most")
+    parser.add_argument("--limit", type=int, default=900, help="seconds a fold may take")
+    parser.add_argument("--again", action="store_true", help="try anew what failed")
+    parser.add_argument("--out", type=Path, default=Path("build/peers.json"))
+    parser.add_argument("--page", type=Path, help="write the tables as Markdown")
+    options = parser.parse_args()
+    if not (options.data / "registry.json").exists():
+        raise SystemExit(f"{options.data} holds no registry.json: give the folder by --data")
+    names = [n.strip() for n in options.peers.split(";" if ";" in options.peers else ",")]
+    names = [n for n in PEERS if n in names or not options.peers]
+    if not names:
+        raise SystemExit(f"--peers names none of: {'; '.join(PEERS)}")
+    warnings.simplefilter("ignore")
+    kept = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name in options.sets.split(","):
+        of = load(options.data, name, options.rows)
+        for blocked in [s == "blocked" for s in options.splits.split(",")]:
+            if blocked and of.region is None:
+                continue
+            run(of, blocked, names, options, kept)
+            if options.page:
+                options.page.write_text(page(kept, list(PEERS)))
+    if not options.page:
+        sys.stdout.write(page(kept, names))
+
+
+if __name__ == "__main__":
+    main()
