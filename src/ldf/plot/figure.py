@@ -10,6 +10,7 @@ import numpy as np
 MISSING = "#d9d9d9"  # what has no value
 INK = "#222222"
 SMALL = 8.5
+ROUNDS = 3
 
 
 def pyplot() -> Any:
@@ -55,13 +56,23 @@ def given_axis(axis: Any, size: tuple[float, float]) -> Any:
     return new_panels(1, 1, size)[0] if axis is None else axis
 
 
+def settle(figure: Any) -> Any:
+    """Lay the panels out. Maps keep their proportions, so that their titles and notes find their
+    places only after some rounds. A caller's own layout is left alone."""
+    layout = figure.get_layout_engine()
+    for _ in range(ROUNDS if layout is not None else 0):
+        layout.execute(figure)
+    return figure
+
+
 def bare(axis: Any, *sides: str) -> None:
     """Without the lines at these sides: top and right, unless others are named."""
     axis.spines[list(sides or ("top", "right"))].set_visible(False)
 
 
 def colour_bar(axes: Sequence[Any], scalar: Any, label: str, **options: Any) -> Any:
-    bar = axes[0].figure.colorbar(scalar, ax=list(axes), **options)
+    # Panels stay where they are anchored.
+    bar = axes[0].figure.colorbar(scalar, ax=list(axes), panchor=False, **options)
     bar.outline.set_visible(False)
     bar.set_label(label, fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)

@@ -6,14 +6,17 @@ a legend; numbers get a colour bar, one for all panels with `limits`, one a pane
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ldf.plot.colours import Colouring, colouring, is_categorical
-from ldf.plot.figure import MISSING, SMALL, colour_bar, given_panels
+from ldf.plot.figure import MISSING, SMALL, colour_bar, given_panels, settle
 from ldf.plot.projection import Areas
+
+LETTERS = 60  # in a line of a note
 
 Limits = tuple[float, float] | None
 Paint = Callable[[Any, Colouring], Any]  # draws into an axis, returns what a colour bar reads
@@ -63,7 +66,7 @@ def areas(
     axes: Any = None,
 ) -> Any:
     """Maps of areas, one a title; a note below says what is left out."""
-    drawn = given_panels(axes, len(panels), 2, (6.4, 3.4))
+    drawn = given_panels(axes, len(panels), 2, (6.4, 3.6))
     return _draw(panels, drawn, paint_areas(shapes), limits, scale, order, label)
 
 
@@ -106,6 +109,7 @@ def paint_areas(shapes: Areas) -> Paint:
         drawn = PathCollection(paths, norm=of.norm, cmap=of.palette, linewidth=0.3)
         drawn.set_array(np.ma.masked_invalid(of.values[shapes.kept]))
         drawn.set_edgecolor("face")  # no seams between neighbours
+        drawn.set_in_layout(False)  # it is inside the axis, and slow to measure
         axis.add_collection(drawn)
         axis.margins(0.01)
         axis.autoscale_view()
@@ -157,7 +161,7 @@ def _draw(
         low, high = ("both" in beyond or end in beyond for end in ("min", "max"))
         extend = {(1, 1): "both", (1, 0): "min", (0, 1): "max"}.get((low, high), "neither")
         colour_bar(axes, drawn[0], label, shrink=0.6, aspect=30, extend=extend)
-    return axes[0].figure
+    return settle(axes[0].figure)
 
 
 def map_panel(axis: Any, of: Colouring, paint: Paint, title: str) -> Any:
@@ -165,6 +169,7 @@ def map_panel(axis: Any, of: Colouring, paint: Paint, title: str) -> Any:
     axis.set_xticks([])
     axis.set_yticks([])
     axis.spines[:].set_visible(False)
+    axis.set_anchor("W")  # so that words below have room, however narrow the map is
     drawn = paint(axis, of)
     missing = int(np.isnan(of.values).sum())
     if missing and not of.categories:
@@ -173,9 +178,9 @@ def map_panel(axis: Any, of: Colouring, paint: Paint, title: str) -> Any:
 
 
 def note(axis: Any, text: str) -> None:
-    """One more line below a map."""
-    before = axis.get_xlabel()
-    axis.set_xlabel(f"{before}\n{text}" if before else text, fontsize=SMALL, loc="left")
+    """More words below a map."""
+    lines = [axis.get_xlabel(), textwrap.fill(text, LETTERS)]
+    axis.set_xlabel("\n".join(line for line in lines if line), fontsize=SMALL, loc="left")
 
 
 def key(axis: Any, drawn: Any, of: Colouring, label: str) -> None:

@@ -80,7 +80,7 @@ def _array(shapes: Any) -> np.ndarray:
 
 
 def _within(places: np.ndarray, box: tuple[float, float, float, float]) -> np.ndarray:
-    return np.all((places >= box[:2]) & (places <= box[2:]), axis=1, keepdims=True)[:, 0]
+    return np.asarray(((places >= box[:2]) & (places <= box[2:])).all(1))
 
 
 def _note(inside: np.ndarray, group: Any) -> str:
