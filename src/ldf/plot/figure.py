@@ -59,8 +59,8 @@ def given_axis(axis: Any, size: tuple[float, float]) -> Any:
 def settle(figure: Any) -> Any:
     """Lay the panels out. Maps keep their proportions, so that their titles and notes find their
     places only after some rounds. A caller's own layout is left alone."""
-    layout = figure.get_layout_engine()
-    for _ in range(ROUNDS if layout is not None else 0):
+    layout: Any = figure.get_layout_engine()
+    for _ in range(ROUNDS if layout else 0):
         layout.execute(figure)
     return figure
 
