@@ -1,0 +1,176 @@
+"""The figures of Section 5 and of Appendix C, from the study's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldf import plot
+from ldf.plot.table import data_frame
+from ldf.studies.electrification.study import Electrification
+from ldf.studies.figure import Figure
+from ldf.table import empirical_rate
+
+ROLES = {"ldf": "ldf", "compound": "beta-binomial", "plain": "binomial"}
+NAMES = {"ldf": "LDF", "compound": "beta-binomial regression", "plain": "binomial regression"}
+REGIONS = slice(100, 150)  # "regions 101 thru 150", of those with primary data
+MASS = 0.9
+
+
+def figures(of: Electrification) -> list[Figure]:
+    """All of them, in the paper's order."""
+    found = [_units(of, "posteriors"), _entropy(of), _units(of, "predictives"), _differences(of)]
+    first = [_two_regions(of), _statistics(of)]
+    if of.place is not None:
+        first.insert(0, _map(of))
+        found += [_data(of, "primary"), _data(of, "auxiliary")]
+    return [*first, *found, _objective(), _calibration(of), _pit(of)]
+
+
+def _laws(of: Electrification, rows: np.ndarray, kind: str) -> dict[str, Any]:
+    """p(θ | x) or p(y | x) of some rows with primary data, by each model's role."""
+    found = {}
+    for role, name in ROLES.items():
+        answer = of.cv.answers[name]
+        said, trials = answer.of(rows), {"trials": of.cv.data.y["trials"][rows]}
+        posterior = kind == "posteriors"
+        law = (
+            answer.learned.posterior(said) if posterior else answer.learned.predictive(said, trials)
+        )
+        found[role] = law
+    return found
+
+
+def _rate(of: Electrification) -> np.ndarray:
+    data = of.cv.data
+    return empirical_rate(data.family, data.y, data.seen)
+
+
+def _profiles(of: Electrification, rows: np.ndarray, kind: str) -> plot.Profiles:
+    unit, y = of.cv.units.label[rows], of.cv.data.y
+    laws = _laws(of, rows, kind)
+    if kind == "posteriors":
+        return plot.Profiles.of_theta(laws, unit=unit, observed=_rate(of)[rows])
+    return plot.Profiles.of_counts(
+        laws, y["trials"][rows], unit=unit, observed=y["successes"][rows]
+    )
+
+
+def _map(of: Electrification) -> Figure:
+    learned, data = of.model.learned_, of.cv.data
+    law = learned.posterior(learned.updated(of.said, data.y, data.seen))
+    low, high = law.interval(MASS)
+    columns = {"mean of θ": np.asarray(law.mean()), f"width of its {MASS:.0%} interval": high - low}
+    table = data_frame({"unit": of.cv.units.label} | columns)
+
+    def draw() -> Any:
+        if isinstance(of.place, tuple):
+            return plot.grids({name: v.reshape(of.place) for name, v in columns.items()})
+        return plot.points(columns, of.place, limits=(0.0, 1.0))
+
+    caption = "Rates of electrification given all data, and how uncertain they are, at all units."
+    return Figure("map", caption, table, draw)
+
+
+def _two_regions(of: Electrification) -> Figure:
+    """One with a low and one with a high rate, of those where many buildings were seen."""
+    counted = np.flatnonzero(of.cv.counted)
+    trials, rate = of.cv.data.y["trials"][counted], _rate(of)[counted]
+    many = trials >= np.median(trials)
+    # Not the extremes, where all that is seen is none or all.
+    rows = []
+    for level in (0.2, 0.9):
+        aim = np.quantile(rate[many], level)
+        rows.append(int(np.flatnonzero(many)[np.argmin(np.abs(rate[many] - aim))]))
+    rows = counted[rows]
+    names = [str(label) for label in of.cv.units.label[rows]]
+    table = plot.Features.of(of.cv.data.x, of.cv.data.schema.names, rows, unit=names)
+    posterior, predictive = (_profiles(of, rows, kind) for kind in ("posteriors", "predictives"))
+    caption = (
+        "A region with a low and one with a high rate: its features, its posterior given these, "
+        "and the predictive of its primary data."
+    )
+    return Figure(
+        "two_regions", caption, table.to_frame(),
+        lambda: plot.inferences(table, posterior, predictive, names=NAMES),
+    )  # fmt: skip
+
+
+def _statistics(of: Electrification) -> Figure:
+    counted = of.cv.counted
+    baseline = of.cv.answers["beta-binomial"].of(counted).mean()
+    table = plot.Worth.of(of.said.rows(counted).mean(), baseline)
+    caption = (
+        "What auxiliary data are worth in each region: pseudo-trials n against their success rate "
+        "μ. Beta-binomial regression has one n for all regions of a fold."
+    )
+    return Figure("statistics", caption, table.to_frame(), lambda: plot.worth(table, names=NAMES))
+
+
+def _units(of: Electrification, kind: str) -> Figure:
+    rows = np.flatnonzero(of.cv.counted)[REGIONS]
+    table = _profiles(of, rows, kind)
+    what, quantity = ("p(θ | x)", "θ") if kind == "posteriors" else ("p(y | x)", "y / n")
+    caption = f"{what} of the regions 101 to 150, by fits that have not seen them."
+    return Figure(
+        kind, caption, table.to_frame(),
+        lambda: plot.profiles(table, names=NAMES, quantity=quantity),
+    )  # fmt: skip
+
+
+def _entropy(of: Electrification) -> Figure:
+    laws = _laws(of, of.cv.counted, "posteriors")
+    table = plot.Entropies.of(laws["ldf"], laws["compound"], _rate(of)[of.cv.counted])
+    caption = "Entropy of p(θ | x): above the diagonal LDF is surer than beta-binomial regression."
+    return Figure("entropy", caption, table.to_frame(), lambda: plot.entropies(table, names=NAMES))
+
+
+def _differences(of: Electrification) -> Figure:
+    score = {name: answer.log_score[of.cv.counted] for name, answer in of.cv.answers.items()}
+    pairs = {f"LDF − {name}": (score["ldf"], score[name]) for name in ("beta-binomial", "binomial")}
+    table = plot.Differences.of(pairs, _rate(of)[of.cv.counted])
+    caption = "Difference of held-out log-likelihoods a region: above zero LDF explains it better."
+    return Figure("differences", caption, table.to_frame(), lambda: plot.differences(table))
+
+
+def _data(of: Electrification, which: str) -> Figure:
+    data = of.cv.data
+    if which == "primary":
+        seen = of.cv.counted
+        y, n = (np.where(seen, data.y[name], np.nan) for name in ("successes", "trials"))
+        columns = {"Y": y, "N": n, "Y / N": y / np.where(seen, n, 1.0)}
+        caption = "Primary data where there are trials: successes, trials, and the empirical rate."
+    else:
+        columns = dict(zip(data.schema.names, data.x.T, strict=True))
+        caption = "Auxiliary data, standardised."
+    table = plot.Histograms.of(columns, standardise=which == "auxiliary")
+    return Figure(
+        f"{which}_data", caption, table.to_frame(), lambda: plot.histograms(table, of.place)
+    )
+
+
+def _objective() -> Figure:
+    table = plot.Objective.of()
+    caption = (
+        "The model-selection objective and its derivative, by how much better a row is explained."
+    )
+    return Figure("objective", caption, table.to_frame(), lambda: plot.objective(table))
+
+
+def _calibration(of: Electrification) -> Figure:
+    counted = of.cv.counted
+    y = of.cv.data.y["successes"][counted]
+    table = plot.Calibration.of(_laws(of, counted, "predictives"), y)
+    caption = "Share of held-out regions inside their predictive sets, against what these hold."
+    return Figure(
+        "calibration", caption, table.to_frame(), lambda: plot.calibration(table, names=NAMES)
+    )
+
+
+def _pit(of: Electrification) -> Figure:
+    counted = of.cv.counted
+    y = of.cv.data.y["successes"][counted]
+    table = plot.Pit.of(_laws(of, counted, "predictives"), y, seed=0)
+    caption = "Randomised probability integral transform: flat, within the band, if calibrated."
+    return Figure("pit", caption, table.to_frame(), lambda: plot.pit(table, names=NAMES))
