@@ -88,8 +88,7 @@ def _entropy_map(of: Homicide) -> Figure:
 
 def _assignment_map(of: Homicide) -> Figure:
     label = of.assignment.argmax(0)
-    sizes = np.bincount(label, minlength=len(of.assignment))
-    names = np.array([f"{k} ({size:,} counties)" for k, size in enumerate(sizes)])
+    names = np.array([f"mapping {k}" for k in range(len(of.assignment))])
     caption = "The likeliest mapping of each county; clusters from fewest counties to most."
     return _mapped(
         of, "map_assignment", "likeliest mapping", names[label], caption, order=names.tolist()
