@@ -75,7 +75,7 @@ def test_points_where_they_are_and_grey_where_nothing_is_known() -> None:
     assert known.get_clim() == (0, 1)
     assert bar.get_ylabel() == "share"
     assert_nothing_is_cut(figure)
-    with pytest.raises(ValueError, match=r"3 place but values of shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"3 places but values of shape \(2,\)"):
         plot.points({"rate": [0.2, 0.8]}, place)
 
 
@@ -106,6 +106,7 @@ def test_the_contiguous_states_are_of_equal_area_and_the_rest_is_noted() -> None
     axis, _ = figure.axes
     (drawn,) = axis.collections
     np.testing.assert_array_equal(drawn.get_array().filled(-1), [1, -1, 3])
+    assert drawn.get_clim() == (1, 3)  # Hawaii's 9 is not shown
     first = drawn.get_paths()[0].vertices
     west, south, east, north = areas.shapes[0].bounds
     np.testing.assert_allclose(first.min(0), [west, south])

@@ -14,7 +14,7 @@ import numpy as np
 from ldf import check
 from ldf.plot.colours import colouring
 from ldf.plot.figure import bare, pyplot, settle
-from ldf.plot.maps import Paint, map_panel, paint_areas, paint_grid, paint_points
+from ldf.plot.maps import Paint, map_panel, paint_areas, paint_grid, paint_points, shown_areas
 from ldf.plot.projection import Areas
 from ldf.plot.table import Table
 
@@ -134,7 +134,7 @@ def _few(top: int) -> Any:
 
 def _painter(place: Any) -> tuple[Paint, Callable[[np.ndarray], np.ndarray]]:
     if isinstance(place, Areas):
-        return paint_areas(place), np.asarray
+        return paint_areas(place), lambda values: shown_areas(place, values)
     if isinstance(place, tuple) and np.ndim(place[0]) == 0:
         return paint_grid, lambda values: np.reshape(values, place)
     at = np.asarray(place, float)

@@ -67,7 +67,8 @@ def areas(
 ) -> Any:
     """Maps of areas, one a title; a note below says what is left out."""
     drawn = given_panels(axes, len(panels), 2, (6.4, 3.6))
-    return _draw(panels, drawn, paint_areas(shapes), limits, scale, order, label)
+    kept = {title: shown_areas(shapes, values) for title, values in panels.items()}
+    return _draw(kept, drawn, paint_areas(shapes), limits, scale, order, label)
 
 
 # --- how a map is painted into an axis ----------------------------------------------------------
@@ -83,7 +84,7 @@ def paint_points(place: Any, size: float | None = None) -> Paint:
     each = size or float(np.clip(9000 / max(len(at), 1), 2, 30))
 
     def paint(axis: Any, of: Colouring) -> Any:
-        _fit("place", len(at), of)
+        _fit("places", len(at), of.values)
         missing = np.isnan(of.values)
         axis.scatter(*at[missing].T, s=each, c=MISSING, linewidth=0)
         axis.set_aspect("equal")
@@ -99,15 +100,21 @@ def paint_points(place: Any, size: float | None = None) -> Paint:
     return paint
 
 
+def shown_areas(shapes: Areas, values: Any) -> np.ndarray:
+    """The values of areas that are drawn: those left out have no part in the colours."""
+    given = np.asarray(values)
+    _fit("areas", len(shapes), given)
+    return given[shapes.kept]
+
+
 def paint_areas(shapes: Areas) -> Paint:
     paths = [_path(shape) for shape in shapes.shapes[shapes.kept]]
 
     def paint(axis: Any, of: Colouring) -> Any:
         from matplotlib.collections import PathCollection
 
-        _fit("shapes", len(shapes), of)
         drawn = PathCollection(paths, norm=of.norm, cmap=of.palette, linewidth=0.3)
-        drawn.set_array(np.ma.masked_invalid(of.values[shapes.kept]))
+        drawn.set_array(np.ma.masked_invalid(of.values))
         drawn.set_edgecolor("face")  # no seams between neighbours
         drawn.set_in_layout(False)  # it is inside the axis, and slow to measure
         axis.add_collection(drawn)
@@ -130,10 +137,10 @@ def _path(shape: Any) -> Any:
     return Path.make_compound_path(*(Path(np.asarray(r.coords)[:, :2], closed=True) for r in rings))
 
 
-def _fit(what: str, places: int, of: Colouring) -> None:
-    if of.values.shape != (places,):
-        shape = of.values.shape
-        raise ValueError(f"there are {places} {what} but values of shape {shape}: give one a place")
+def _fit(what: str, places: int, values: np.ndarray) -> None:
+    if values.shape != (places,):
+        shape = values.shape
+        raise ValueError(f"there are {places} {what} but values of shape {shape}: give one each")
 
 
 # --- panels -------------------------------------------------------------------------------------
