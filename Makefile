@@ -28,7 +28,7 @@ DEPENDENCIES := $(VENV)/.dependencies-installed
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CPU := JAX_PLATFORMS=cpu
-QUICK := XLA_FLAGS=--xla_backend_optimization_level=0
+QUICK := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 LOCK_VENV := build/lock-venv
 UV := $(LOCK_VENV)/bin/uv

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,12 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import ldf
-from ldf.cli import app
+from ldf import cli, compiled
 from ldf.datasets import FEATURES, counties, district
 from ldf.datasets.district import SHAPE
-from ldf.studies import electrification, homicide
+from ldf.studies import electrification, homicide, reproduce
 from ldf.studies.claims import Claim, as_markdown
 from ldf.studies.folder import write
 from ldf.studies.homicide.claims import modes
@@ -222,12 +222,41 @@ def test_a_folder_is_whole_and_nothing_is_overwritten(
     assert [path.name for path in out.parent.iterdir()] == ["study"]
 
 
-def test_a_file_that_lacks_a_column_is_refused_by_name(tmp_path: Path) -> None:
-    file = tmp_path / "survey.csv"
+@pytest.mark.parametrize(
+    ("which", "lacking"), [("electrification", "households"), ("homicide", "fips")]
+)
+def test_a_file_that_lacks_a_column_is_refused_in_a_sentence(
+    which: str,
+    lacking: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file, out = tmp_path / "survey.csv", tmp_path / "out"
     pd.DataFrame({"id": [1], "electrified": [1], "lights": [0.5]}).to_csv(file, index=False)
-    for which, lacking in (("electrification", "households"), ("homicide", "fips")):
-        options = ["reproduce", which, "--data", str(file), "--out", str(tmp_path / "out")]
-        ran = CliRunner().invoke(app, options)
-        assert isinstance(ran.exception, ldf.DataError)
-        assert f"column '{lacking}' is not in the file" in str(ran.exception)
-        assert not (tmp_path / "out").exists()
+    monkeypatch.setattr(compiled, "keep_compiled", lambda: None)
+    command = ["ldf", "reproduce", which, "--data", str(file), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"ldf: column '{lacking}' is not in the file")
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_another_year_is_found_and_thousands_are_no_feature() -> None:
+    frame = {
+        "population": np.array([2000.0, 500.0]),
+        "homicides_2009": np.array([9.0, 9.0]),
+        "homicides_2011": np.array([1.0, np.nan]),
+        "population_2011": np.array([2100.0, 510.0]),
+    }
+    later = reproduce._other_year(frame)
+    assert later is not None
+    np.testing.assert_array_equal(later["count"], [1.0, np.nan])
+    np.testing.assert_allclose(later["exposure"], [2.1, 0.51])
+    assert reproduce._other_year({"population": frame["population"]}) is None
+    named = {"exposure": "population"}
+    assert reproduce._features({**frame, "poverty": [1, 2]}, named, ()) == ["poverty"]

@@ -100,9 +100,8 @@ def reproduce_homicide(
         frame = _file(data)
         for name in ("fips", "county", "state", "homicides", "population"):
             _need(frame, name)
+        names = _features(frame, {"count": "homicides", "exposure": "population"}, auxiliary)
         frame["thousands"] = frame["population"] / 1000
-        used = {"count": "homicides", "exposure": "population"}
-        names = [n for n in _features(frame, used, auxiliary) if n != "thousands"]
         sensitive = tuple(sensitive) or tuple(n for n in names if ETHNICITY.search(n))
         later, about = _other_year(frame), f"From {data.name}."
     of = Source(frame, {"count": "homicides", "exposure": "thousands"}, names, about)
