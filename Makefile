@@ -12,8 +12,8 @@
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
 #   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
-#   make bench-structure what mixtures, states and years are worth on the counties of DATA
-#   make bench-calibration  simulation-based calibration of each structure, ten minutes
+#   make bench-structure what mixtures, states and years are worth on the counties of DATA, half an hour
+#   make bench-calibration  simulation-based calibration of each structure, twenty minutes
 #   make bench-peers     held-out scores and speed beside other packages, on DATA, some hours
 #   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
 #   make lock-peers      renew bench/peers-constraints.txt in the same way
@@ -96,13 +96,14 @@ bench-truth: $(STAMP)
 	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md
 
 bench-infer: $(STAMP)
-	$(CPU) $(BIN)/python bench/infer.py --data $(DATA)
+	$(CPU) $(BIN)/python bench/infer.py --data $(DATA) | tee docs/infer-measured.txt
 
 bench-structure: $(STAMP)
-	$(CPU) $(BIN)/python bench/structure.py --data $(DATA)
+	$(CPU) $(BIN)/python bench/structure.py --data $(DATA) | tee docs/structure-measured.txt
 
 bench-calibration: $(STAMP)
-	$(CPU) $(BIN)/python bench/calibration.py --out build/calibration.png
+	$(CPU) $(BIN)/python bench/calibration.py --out docs/images/calibration.png \
+	  | tee docs/calibration-measured.txt
 
 # XGBoostLSS needs PyTorch, of which there is a build for each kind of machine: so its version is
 # given here, and its hash is not. R's packages are used if Rscript has them.

@@ -111,7 +111,8 @@ def states(folder: Path, number: int) -> None:
         for training in (half, ~half):
             for form, (found, status) in hierarchies(table, state, training, ensemble).items():
                 score.setdefault(form, np.empty(len(state)))[~training] = found[~training]
-                print(f"    {form}: {status}")
+                if "agree" in status or "diverged" in status:
+                    print(f"    {what}, {form}: {status}")
         for form, found in score.items():
             line(f"{what}, {form}", found, score["none"], state)
     print("Whole states held out: joint log predictive of a state, and coverage of its total")
