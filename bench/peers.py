@@ -7,7 +7,7 @@ and what each can do. A peer that is not installed, or fails, is said to be so.
 
     python bench/peers.py [--data ../shared/data] [--sets a,b] [--peers "ldf,Bambi"]
                           [--splits random,blocked] [--folds 5] [--rows 20000] [--limit 900]
-                          [--out build/peers.json] [--page docs/peers-measured.md]
+                          [--out build/peers.json] [--page docs/peers-measured.md] [--show]
 
 Numbers are kept in --out after each fold, so a run that was stopped goes on where it was.
 """
@@ -175,6 +175,7 @@ def header() -> str:
 
 
 def page(kept: dict[str, Any], names: list[str]) -> str:
+    kept = {s: of for s, of in kept.items() if sum(gathered(of, n) is not None for n in names) > 1}
     lines = [header(), "", *quality(kept, names), "", *speed(kept, names), "", *abilities(names)]
     return "\n".join(lines) + "\n"
 
@@ -183,7 +184,8 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
     splits = list(kept)
     titles = [split.replace("|", ", ") for split in splits]
     lines = [
-        "Mean log score of a held-out unit; more is better. The best of each set is bold:",
+        "Mean log score of a held-out unit; more is better. The best of each set is bold; – is not "
+        "measured:",
         "",
         "| | " + " | ".join(titles) + " |",
         "|:--|" + "--:|" * len(splits),
@@ -293,24 +295,25 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="try anew what failed")
     parser.add_argument("--out", type=Path, default=Path("build/peers.json"))
     parser.add_argument("--page", type=Path, help="write the tables as Markdown")
+    parser.add_argument("--show", action="store_true", help="only write what --out has")
     options = parser.parse_args()
     if not (options.data / "registry.json").exists():
         raise SystemExit(f"{options.data} holds no registry.json: give the folder by --data")
-    names = [n.strip() for n in options.peers.split(";" if ";" in options.peers else ",")]
+    names = [name.strip() for name in options.peers.split(",")]
     names = [n for n in PEERS if n in names or not options.peers]
     if not names:
-        raise SystemExit(f"--peers names none of: {'; '.join(PEERS)}")
+        raise SystemExit(f"--peers names none of: {', '.join(PEERS)}")
     warnings.simplefilter("ignore")
     kept = json.loads(options.out.read_text()) if options.out.exists() else {}
-    for name in options.sets.split(","):
+    for name in [] if options.show else options.sets.split(","):
         of = load(options.data, name, options.rows)
         for blocked in [s == "blocked" for s in options.splits.split(",")]:
             if blocked and of.region is None:
                 continue
             run(of, blocked, names, options, kept)
-            if options.page:
-                options.page.write_text(page(kept, list(PEERS)))
-    if not options.page:
+    if options.page:
+        options.page.write_text(page(kept, list(PEERS)))
+    else:
         sys.stdout.write(page(kept, names))
 
 

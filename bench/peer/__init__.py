@@ -39,7 +39,7 @@ PEERS = {
     "statsmodels GLM": Peer(
         "regressions.plain", "a point", NO, NO, YES,
         "binomial or Poisson GLM, scored by its plain likelihood"),
-    "statsmodels NB": Peer(
+    "statsmodels NB or beta": Peer(
         "regressions.dispersed", "implied", "by hand", NO, "exposure",
         "negative binomial with exposure; it has no beta-binomial, so of trials its beta "
         "regression of (y + ½) / (n + 1), with precision by x where that converges, compounded "
@@ -80,7 +80,7 @@ PEERS = {
     "glmmTMB": Peer(
         "r.glmmtmb", "implied", "by hand", YES, YES,
         "betabinomial or nbinom2, dispformula ~ all columns"),
-    "glmmTMB, one precision": Peer(
+    "glmmTMB one precision": Peer(
         "r.glmmtmb_one", "implied", "by hand", NO, YES,
         "the same, dispformula ~ 1"),
     "mgcv": Peer(

@@ -31,7 +31,7 @@ def dispersed(task: Task) -> Counts:
     # converge, one for all.
     rate, one, one_new = (task.y + 0.5) / (task.n + 1), x[:, :1], x_new[:, :1]
     for z, z_new in ((x, x_new), (one, one_new)):
-        for method in ("bfgs", "newton", "nm"):
+        for method in ("bfgs", "newton"):
             found = quietly(BetaModel(rate, x, exog_precision=z), method=method)
             if found.mle_retvals["converged"] and np.isfinite(found.params).all():
                 worth = found.predict(x_new, exog_precision=z_new, which="precision")
@@ -43,16 +43,21 @@ def quietly(model: object, **how: object) -> object:
     """Whether it converged is looked at, not warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(maxiter=2000, disp=0, **how)
+        return model.fit(maxiter=500, disp=0, **how)
 
 
 def negative_binomial(task: Task, x: np.ndarray, x_new: np.ndarray) -> Counts:
     model = sm.NegativeBinomial(task.y, x, exposure=task.n)
-    start = sm.GLM(task.y, x, sm.families.Poisson(), exposure=task.n).fit().params
-    for method in ("bfgs", "newton", "nm"):
-        found = quietly(model, start_params=[*start, 0.5], method=method)
-        start = found.params[:-1] if np.isfinite(found.params).all() else start
-        if found.mle_retvals["converged"] and found.params[-1] > 0:
-            break
+    plain = sm.GLM(task.y, x, sm.families.Poisson(), exposure=task.n).fit().params
+    start = np.append(plain, 0.5)
+    tried = []
+    for method in ("bfgs", "newton"):  # the second goes on where the first stopped
+        found = quietly(model, start_params=start, method=method)
+        if np.isfinite(found.params).all() and found.params[-1] > 0:
+            tried.append(found)
+            start = found.params
+    if not tried:
+        raise RuntimeError("the negative binomial regression did not converge")
+    found = max(tried, key=lambda one: one.llf)
     coefficients, alpha = found.params[:-1], found.params[-1]
     return Counts.of(task.kind, task.n_new, np.exp(x_new @ coefficients), 1 / alpha)
