@@ -250,7 +250,7 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
 def speed(kept: dict[str, Any], names: list[str]) -> list[str]:
     splits = list(kept)
     lines = [
-        "Seconds of CPU to fit one fold and predict it, the median of the folds, in the same run, "
+        "Seconds of CPU to fit one fold and predict it, the median of the folds, "
         "one thread each where a package lets us; in brackets the first fold, with what is "
         "compiled or started then:",
         "",
