@@ -364,7 +364,7 @@ def draw(every: dict[str, dict[str, Verdict]], file: Path) -> None:
             panel.set_xticks([])
             panel.tick_params(labelsize=6)
             panel.set_title(name, fontsize=7)
-    figure.savefig(file, dpi=150)
+    figure.savefig(file, dpi=90)
 
 
 def main() -> None:
