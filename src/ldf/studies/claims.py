@@ -29,7 +29,8 @@ def as_columns(claims: Sequence[Claim]) -> dict[str, list[str]]:
 
 def as_markdown(claims: Sequence[Claim]) -> str:
     lines = ["| section | the paper says | its figure | measured here |", "|:--|:--|--:|:--|"]
-    lines += [f"| {' | '.join(claim)} |" for claim in claims]
+    cells = ([cell.replace("|", "\\|") for cell in claim] for claim in claims)
+    lines += [f"| {' | '.join(row)} |" for row in cells]
     return "\n".join(lines) + "\n"
 
 
