@@ -9,8 +9,7 @@ import numpy as np
 from ldf import plot
 from ldf.plot.table import data_frame
 from ldf.studies.electrification.study import Electrification
-from ldf.studies.figure import Figure
-from ldf.table import empirical_rate
+from ldf.studies.figure import Figure, calibration, laws, pit, rates
 
 ROLES = {"ldf": "ldf", "compound": "beta-binomial", "plain": "binomial"}
 NAMES = {"ldf": "LDF", "compound": "beta-binomial regression", "plain": "binomial regression"}
@@ -25,35 +24,16 @@ def figures(of: Electrification) -> list[Figure]:
     if of.place is not None:
         first.insert(0, _map(of))
         found += [_data(of, "primary"), _data(of, "auxiliary")]
-    return [*first, *found, _objective(), _calibration(of), _pit(of)]
-
-
-def _laws(of: Electrification, rows: np.ndarray, kind: str) -> dict[str, Any]:
-    """p(θ | x) or p(y | x) of some rows with primary data, by each model's role."""
-    found = {}
-    for role, name in ROLES.items():
-        answer = of.cv.answers[name]
-        said, trials = answer.of(rows), {"trials": of.cv.data.y["trials"][rows]}
-        posterior = kind == "posteriors"
-        law = (
-            answer.learned.posterior(said) if posterior else answer.learned.predictive(said, trials)
-        )
-        found[role] = law
-    return found
-
-
-def _rate(of: Electrification) -> np.ndarray:
-    data = of.cv.data
-    return empirical_rate(data.family, data.y, data.seen)
+    return [*first, *found, _objective(), *_checks(of)]
 
 
 def _profiles(of: Electrification, rows: np.ndarray, kind: str) -> plot.Profiles:
     unit, y = of.cv.units.label[rows], of.cv.data.y
-    laws = _laws(of, rows, kind)
+    found = laws(of.cv, ROLES, rows, kind)
     if kind == "posteriors":
-        return plot.Profiles.of_theta(laws, unit=unit, observed=_rate(of)[rows])
+        return plot.Profiles.of_theta(found, unit=unit, observed=rates(of.cv)[rows])
     return plot.Profiles.of_counts(
-        laws, y["trials"][rows], unit=unit, observed=y["successes"][rows]
+        found, y["trials"][rows], unit=unit, observed=y["successes"][rows]
     )
 
 
@@ -76,7 +56,7 @@ def _map(of: Electrification) -> Figure:
 def _two_regions(of: Electrification) -> Figure:
     """One with a low and one with a high rate, of those where many buildings were seen."""
     counted = np.flatnonzero(of.cv.counted)
-    trials, rate = of.cv.data.y["trials"][counted], _rate(of)[counted]
+    trials, rate = of.cv.data.y["trials"][counted], rates(of.cv)[counted]
     many = trials >= np.median(trials)
     # Not the extremes, where all that is seen is none or all.
     rows = []
@@ -120,8 +100,8 @@ def _units(of: Electrification, kind: str) -> Figure:
 
 
 def _entropy(of: Electrification) -> Figure:
-    laws = _laws(of, of.cv.counted, "posteriors")
-    table = plot.Entropies.of(laws["ldf"], laws["compound"], _rate(of)[of.cv.counted])
+    found = laws(of.cv, ROLES, of.cv.counted, "posteriors")
+    table = plot.Entropies.of(found["ldf"], found["compound"], rates(of.cv)[of.cv.counted])
     caption = "Entropy of p(θ | x): above the diagonal LDF is surer than beta-binomial regression."
     return Figure("entropy", caption, table.to_frame(), lambda: plot.entropies(table, names=NAMES))
 
@@ -129,7 +109,7 @@ def _entropy(of: Electrification) -> Figure:
 def _differences(of: Electrification) -> Figure:
     score = {name: answer.log_score[of.cv.counted] for name, answer in of.cv.answers.items()}
     pairs = {f"LDF − {name}": (score["ldf"], score[name]) for name in ("beta-binomial", "binomial")}
-    table = plot.Differences.of(pairs, _rate(of)[of.cv.counted])
+    table = plot.Differences.of(pairs, rates(of.cv)[of.cv.counted])
     caption = "Difference of held-out log-likelihoods a region: above zero LDF explains it better."
     return Figure("differences", caption, table.to_frame(), lambda: plot.differences(table))
 
@@ -158,19 +138,6 @@ def _objective() -> Figure:
     return Figure("objective", caption, table.to_frame(), lambda: plot.objective(table))
 
 
-def _calibration(of: Electrification) -> Figure:
-    counted = of.cv.counted
-    y = of.cv.data.y["successes"][counted]
-    table = plot.Calibration.of(_laws(of, counted, "predictives"), y)
-    caption = "Share of held-out regions inside their predictive sets, against what these hold."
-    return Figure(
-        "calibration", caption, table.to_frame(), lambda: plot.calibration(table, names=NAMES)
-    )
-
-
-def _pit(of: Electrification) -> Figure:
-    counted = of.cv.counted
-    y = of.cv.data.y["successes"][counted]
-    table = plot.Pit.of(_laws(of, counted, "predictives"), y, seed=0)
-    caption = "Randomised probability integral transform: flat, within the band, if calibrated."
-    return Figure("pit", caption, table.to_frame(), lambda: plot.pit(table, names=NAMES))
+def _checks(of: Electrification) -> list[Figure]:
+    cv = of.cv
+    return [calibration(cv, ROLES, NAMES, "held-out regions"), pit(cv, ROLES, NAMES)]

@@ -8,10 +8,8 @@ import numpy as np
 
 from ldf import plot
 from ldf.plot.table import data_frame
-from ldf.studies.figure import Figure
+from ldf.studies.figure import Figure, calibration, laws, pit, rates
 from ldf.studies.homicide.study import EM, Homicide, largest
-from ldf.table import empirical_rate
-from ldf.validate import CrossValidation
 
 ROLES = {"ldf": "ldf", "mixture": EM, "compound": "gamma-poisson", "plain": "poisson"}
 NAMES = {
@@ -21,6 +19,7 @@ NAMES = {
     "plain": "Poisson regression",
 }
 PER = 100.0  # exposure is in thousands; rates are shown for 100,000
+WHOLE = "counties, with their whole state held out,"
 RATE = "homicides a year, per 100,000"
 
 
@@ -33,32 +32,11 @@ def figures(of: Homicide) -> list[Figure]:
         _differences(of),
         _statistics(of),
         _counties(of, "predictives"),
-        _calibration(of.cv, "calibration", "held out at random"),
-        _calibration(of.by_state, "calibration_by_state", "with their whole state held out"),
-        _pit(of.cv),
+        calibration(of.cv, ROLES, NAMES, "counties, held out at random,"),
+        calibration(of.by_state, ROLES, NAMES, WHOLE, "calibration_by_state"),
+        pit(of.cv, ROLES, NAMES),
     ]
     return found if of.later is None else [*found, _later(of.later)]
-
-
-def _laws(cv: CrossValidation, rows: np.ndarray, kind: str) -> dict[str, Any]:
-    """p(θ | x) or p(y | x) of some counties, by each model's role."""
-    found = {}
-    for role, name in ROLES.items():
-        if name in cv.answers:
-            answer = cv.answers[name]
-            said, exposure = answer.of(rows), {"exposure": cv.data.y["exposure"][rows]}
-            posterior = kind == "posteriors"
-            found[role] = (
-                answer.learned.posterior(said)
-                if posterior
-                else answer.learned.predictive(said, exposure)
-            )
-    return found
-
-
-def _rate(of: Homicide) -> np.ndarray:
-    data = of.cv.data
-    return empirical_rate(data.family, data.y, data.seen)
 
 
 def _mapped(
@@ -99,13 +77,13 @@ def _counties(of: Homicide, kind: str) -> Figure:
     rows = largest(of)
     names = zip(of.county[rows], of.state[rows], strict=True)
     unit = [f"{county}, {state}" for county, state in names]
-    laws, y = _laws(of.cv, rows, kind), of.cv.data.y
+    found, y = laws(of.cv, ROLES, rows, kind), of.cv.data.y
     if kind == "posteriors":
-        table = plot.Profiles.of_theta(laws, unit=unit, observed=_rate(of)[rows], per=PER)
+        table = plot.Profiles.of_theta(found, unit=unit, observed=rates(of.cv)[rows], per=PER)
     else:
         count = y["count"][rows]
         table = plot.Profiles.of_counts(
-            laws, y["exposure"][rows], unit=unit, observed=count, per=PER
+            found, y["exposure"][rows], unit=unit, observed=count, per=PER
         )
     what = "p(θ | x)" if kind == "posteriors" else "p(y | x)"
     caption = f"{what} of the most populous county of each state, by fits that have not seen it."
@@ -120,7 +98,7 @@ def _differences(of: Homicide) -> Figure:
     compound = score["gamma-poisson"]
     pairs = {f"{NAMES[role]} − gamma-Poisson": (score[ROLES[role]], compound) for role in
              ("ldf", "mixture")}  # fmt: skip
-    table = plot.Differences.of(pairs, PER * _rate(of)[of.cv.counted])
+    table = plot.Differences.of(pairs, PER * rates(of.cv)[of.cv.counted])
     caption = "Difference of held-out log-likelihoods a county: above zero LDF explains it better."
     return Figure(
         "differences", caption, table.to_frame(),
@@ -144,20 +122,6 @@ def _statistics(of: Homicide) -> Figure:
             table, names=NAMES, rate=f"a(x) / b(x): {RATE}", amount="a(x)", log=True
         ),
     )  # fmt: skip
-
-
-def _calibration(cv: CrossValidation, name: str, how: str) -> Figure:
-    y = cv.data.y["count"][cv.counted]
-    table = plot.Calibration.of(_laws(cv, cv.counted, "predictives"), y)
-    caption = f"Share of counties, {how}, inside their predictive sets, against what these hold."
-    return Figure(name, caption, table.to_frame(), lambda: plot.calibration(table, names=NAMES))
-
-
-def _pit(cv: CrossValidation) -> Figure:
-    y = cv.data.y["count"][cv.counted]
-    table = plot.Pit.of(_laws(cv, cv.counted, "predictives"), y, seed=0)
-    caption = "Randomised probability integral transform: flat, within the band, if calibrated."
-    return Figure("pit", caption, table.to_frame(), lambda: plot.pit(table, names=NAMES))
 
 
 def _later(scores: dict[str, np.ndarray]) -> Figure:
