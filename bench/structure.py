@@ -29,10 +29,11 @@ from ldf.baselines import baselines
 from ldf.ensemble import FEW, Ensemble, Member
 from ldf.fit import Schedule
 from ldf.infer import nuts
-from ldf.learn import Spec, learn
+from ldf.learn import learn
 from ldf.mappings import Linear, Network
 from ldf.mixed import Mixture
 from ldf.objective import model_selection
+from ldf.spec import Spec
 from ldf.structure import Hierarchy
 from ldf.table import Table, empirical_rate
 from ldf.validate import answer

@@ -27,8 +27,8 @@ from ldf.checkpoint import Checkpoint, fingerprint
 from ldf.data import read
 from ldf.estimator import load, table_of
 from ldf.fit import State
-from ldf.learn import Spec
 from ldf.objective import model_selection, tempered
+from ldf.spec import Spec
 from ldf.table import Table
 from test_store import fusion, villages
 

@@ -494,8 +494,8 @@ def test_missing_cells_are_kept_told_and_warned_of() -> None:
     with pytest.warns(DataWarning) as warned:
         data = fitted(frame(lights=lights, region=region))
     assert [str(w.message) for w in warned] == [
-        "Cells are missing: 2 in 'lights', 1 in 'region'. A column of 0 and 1 says where, and a "
-        "missing number takes the mean of the training rows."
+        "Cells are missing: 2 in 'lights', 1 in 'region'. A column of 0 and 1 says where in "
+        "'lights', 'region'. A missing number takes the mean of the training rows."
     ]
     assert warned[0].filename == __file__
     assert data.notes[-1] == str(warned[0].message)
@@ -504,6 +504,18 @@ def test_missing_cells_are_kept_told_and_warned_of() -> None:
     np.testing.assert_array_equal(data.x[:, 0], [1.5, NAN, 9.25, NAN, 2])
     np.testing.assert_array_equal(data.x[:, 1], [0, 1, 0, 1, 0])
     np.testing.assert_array_equal(data.x[2, 2:], [0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(("rows", "marked"), [(50, True), (51, False)])
+def test_where_few_cells_are_missing_no_column_says_which(rows: int, marked: bool) -> None:
+    many = pd.concat([frame()] * 11, ignore_index=True)[:rows]
+    many = many.assign(village=[f"v{i}" for i in range(rows)], lights=np.arange(rows) * 1.0)
+    many.loc[1, "lights"] = NAN
+    said = r"Cells are missing: 1 in 'lights'\. (A column .* in 'lights'\. )?A missing number"
+    with pytest.warns(DataWarning, match=said):
+        data = fitted(many, columns("lights"))
+    assert data.names == (("lights", "lights is missing") if marked else ("lights",))
+    assert np.isnan(data.x[1, 0])
 
 
 def test_a_constant_column_is_left_out_with_a_warning() -> None:

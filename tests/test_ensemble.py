@@ -7,7 +7,7 @@ import pytest
 
 import ldf
 from ldf.ensemble import DEEP, FEW, LARGE, MANY, NETWORK, Ensemble, Member, random_search
-from ldf.mappings import count_weights
+from ldf.mappings import Trees, count_weights
 
 
 def test_many_rows_have_deeper_networks():
@@ -26,6 +26,7 @@ def test_one_preprocessing_for_all_makes_like_members_one():
         Member(NETWORK, "standard", width=0),
         Member(NETWORK, "standard", width=8),
         Member(NETWORK, "standard", width=32, dropout=0.2, penalty=1e-2),
+        Member(Trees(depth=3), "standard"),
     )
 
 
@@ -41,9 +42,21 @@ def test_without_hidden_units_a_network_is_a_regression(mapping):
     assert count_weights(weights) > 100
 
 
-def test_members_of_different_mappings_are_refused():
-    with pytest.raises(ldf.DataError, match="members of different mappings"):
-        Ensemble((Member(NETWORK), Member(DEEP)))
+def test_different_networks_are_refused_beside_each_other():
+    with pytest.raises(ldf.DataError, match="holds different networks; give one, wide enough"):
+        Ensemble((Member(Trees()), Member(NETWORK), Member(DEEP)))
+
+
+def test_a_penalty_and_a_learning_rate_are_those_that_suit_the_mapping():
+    trees, network = Member(Trees()), Member(NETWORK, penalty=0.0)
+    assert (trees.penalty, trees.learning_rate) == (1e-2, 0.05)
+    assert (network.penalty, network.learning_rate) == (0.0, 0.01)
+
+
+def test_mixtures_have_no_trees_by_default():
+    for rows in (LARGE - 1, LARGE):
+        kinds = {type(member.mapping) for member in Ensemble().settled(rows, mixed=True).members}
+        assert kinds == {ldf.Network}
 
 
 def test_a_random_search_stays_in_its_ranges_and_is_spread_on_a_log_scale():

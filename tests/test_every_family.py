@@ -15,9 +15,10 @@ import ldf
 from ldf.ensemble import Ensemble, Member
 from ldf.fit import Schedule
 from ldf.ground import ground_of
-from ldf.learn import Spec, learn
-from ldf.mappings import Linear, Network
+from ldf.learn import learn
+from ldf.mappings import Linear, Network, Trees
 from ldf.model import Model
+from ldf.spec import Spec
 from ldf.table import Table
 
 M = 240
@@ -109,3 +110,14 @@ def test_a_linear_mapping_is_learned_in_every_family(name: str) -> None:
 def test_a_network_is_learned_in_every_family(name: str) -> None:
     member = Member(NETWORK, learning_rate=0.03)
     assert clearly_positive(gain(CASES[name], Ensemble((member,), parts=3, schedule=SCHEDULE)))
+
+
+TREES = ("poisson", "normal", "multivariate normal")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in TREES else pytest.param(n, marks=pytest.mark.full) for n in CASES]
+)
+def test_trees_are_learned_in_every_family(name: str) -> None:
+    member = Member(Trees(depth=2), learning_rate=0.1)
+    assert clearly_positive(gain(CASES[name], Ensemble((member,), parts=6)))

@@ -20,11 +20,12 @@ from ldf.baselines import regression
 from ldf.ensemble import Ensemble, Member
 from ldf.fit import Rows, Schedule
 from ldf.ground import PENALTY, ground_of
-from ldf.learn import Spec, learn, stacked
+from ldf.learn import learn, stacked
 from ldf.learned import Learned, Trained
 from ldf.mappings import Linear, Network
 from ldf.model import Model
 from ldf.objective import balanced_weights, model_selection
+from ldf.spec import Spec
 from ldf.table import Table, empirical_rate
 
 room: Any = import_module("ldf.learn")
@@ -113,7 +114,7 @@ def handed_over(monkeypatch: pytest.MonkeyPatch, spec: Spec, *more: Any) -> Rows
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(room, "fit", fit)
+        patch.setattr("ldf.train.fit", fit)
         with pytest.raises(Stop):
             learn(spec, TABLE, 0, *more)
     return found[0]

@@ -16,12 +16,13 @@ from scipy.special import logsumexp, softmax
 
 import ldf
 from ldf.fit import Rows, Schedule, Settings, fit
-from ldf.learn import Spec, learn
+from ldf.learn import learn
 from ldf.mappings import Linear, Network
 from ldf.mixed import LEARN, Component, MixedModel, Mixture
 from ldf.model import Model
 from ldf.objective import maximum_likelihood, model_selection
 from ldf.solve import solve_mixture
+from ldf.spec import Spec
 from ldf.step import EM, MonteCarlo, marginals, mixture_weights, step_of
 from ldf.structure import joint_marginal
 from test_every_family import CASES, made

@@ -30,7 +30,7 @@ from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, load
 from ldf.fit import Schedule
 from ldf.learned import Learned, Trained
-from ldf.mappings import Linear, Network
+from ldf.mappings import Linear, Network, Trees
 from ldf.model import Ground, Model
 from ldf.objective import model_selection
 from ldf.preprocess import Preprocess
@@ -197,16 +197,22 @@ MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Normal(), Linear()),
     (ldf.Poisson(), Network()),
     (ldf.ZeroInflatedPoisson(zeros=0.3), Linear()),
+    (ldf.Poisson(), Trees(depth=2, most=9)),
 ]
 
 
 def made(family: ldf.Family, mapping: Any, members: int = 2) -> Fusion:
     """As if fitted to two columns, with weights drawn at random."""
     model, rng = Model(family, mapping), np.random.default_rng(0)
-    like = mapping.init(rng, 2, model.outputs)
+    like = mapping.init(rng, 2, model.outputs, 3)
 
     def draw(fits: int, kind: Any) -> Any:
-        return jax.tree.map(lambda leaf: rng.normal(size=(fits, *leaf.shape)).astype(kind), like)
+        def one(leaf: Any) -> Any:
+            size = (fits, *leaf.shape)
+            whole = leaf.dtype.kind == "i"  # a column's number
+            return rng.integers(0, 2, size) if whole else rng.normal(size=size).astype(kind)
+
+        return jax.tree.map(one, like)
 
     centre = rng.normal(size=model.outputs)
     prior = family.from_unconstrained(centre, mapping.formulation)
@@ -242,6 +248,16 @@ def test_every_family_and_mapping_comes_back(
     assert again.mapping == mapping
     again.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+@pytest.mark.parametrize("column", [-1, 2])
+def test_trees_that_ask_for_a_column_that_is_not_there_are_refused(
+    column: int, tmp_path: Path
+) -> None:
+    model = made(ldf.Poisson(), Trees(depth=2))
+    model.learned_.trained[1].held["column"][2, 1, 0, 1] = column
+    with pytest.raises(ldf.DataError, match=r"cannot hold 'learned\.trained\.1\.held\.column'"):
+        model.save(tmp_path / "model")
 
 
 def test_every_family_is_tried() -> None:
@@ -296,7 +312,7 @@ REFUSED: list[tuple[str, Callable[[], Fusion], str]] = [
         "a mapping",
         lambda: made(ldf.Binomial(), Wavy()),
         "cannot hold 'arguments.mapping', a Wavy of your own; "
-        "only ldf's own can be saved: Linear, Network.",
+        "only ldf's own can be saved: Linear, Network, Trees.",
     ),
     (
         "a family",

@@ -9,8 +9,9 @@ from quality import boosted
 
 import ldf
 from ldf.baselines import PENALTY, regression
-from ldf.learn import Spec, learn
+from ldf.learn import learn
 from ldf.mappings import Linear
+from ldf.spec import Spec
 from ldf.table import Table
 
 from .counts import Counts

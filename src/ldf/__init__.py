@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ldf.families.own import ImportanceSampled, NonConjugate
     from ldf.fit import Schedule
     from ldf.folds import Split
-    from ldf.mappings import Linear, Network
+    from ldf.mappings import Linear, Network, Trees
     from ldf.mixed import Component, Mixture
     from ldf.regressor import FusionRegressor
     from ldf.validate import cross_validate
@@ -54,6 +54,7 @@ _LATER = {
     "Member": "ensemble",
     "Mixture": "mixed",
     "Network": "mappings",
+    "Trees": "mappings",
     "NonConjugate": "families.own",
     "Schedule": "fit",
     "Split": "folds",
@@ -80,6 +81,7 @@ __all__ = [
     "Schedule",
     "Split",
     "Statistic",
+    "Trees",
     "assess",
     "cross_validate",
     "datasets",

@@ -17,8 +17,8 @@ from __future__ import annotations
 from ldf import check
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
-from ldf.learn import Spec
 from ldf.mappings import Linear
+from ldf.spec import Spec
 
 # The textbook's names of the plain and of the compound regression, by family.
 NAMES = {

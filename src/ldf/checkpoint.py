@@ -29,8 +29,8 @@ from safetensors.numpy import load, save
 
 from ldf.check import DataError
 from ldf.fit import State, start
-from ldf.learn import Spec
 from ldf.model import Model
+from ldf.spec import Spec
 from ldf.table import Table
 
 SECONDS = 2.0  # between writes, at least
@@ -116,7 +116,8 @@ class Checkpoint:
 
 
 def _shapes(spec: Spec, inputs: int, fits: int) -> State:
-    model, width = Model(spec.family, spec.ensemble.mapping), np.zeros(fits, np.float32)
+    assert spec.ensemble.network is not None  # only networks are checkpointed
+    model, width = Model(spec.family, spec.ensemble.network), np.zeros(fits, np.float32)
     return start(model, 0, inputs, width)
 
 

@@ -1,8 +1,8 @@
 """Which mappings learn, with which settings, and how their answers are combined.
 
 An `Ensemble` is a value: it is stored with the model, and two can be compared. Its defaults depend
-on the number of rows alone; decisions 10 and 18 say how they were chosen, `make bench-quality` how
-they do.
+on the number of rows alone; decisions 10, 18 and 20 say how they were chosen, `make bench-quality`
+how they do.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 
 from ldf import check
 from ldf.fit import Schedule
-from ldf.mappings import Mapping, Network
+from ldf.mappings import Linear, Mapping, Network, Trees
 
 COMBINE = ("stack", "equal", "best")
+AS_SUITS: Any = None  # what the mapping says suits it
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,15 @@ class Member:
     mapping: Mapping
     preprocess: str = "power"
     width: int | None = None  # how much of the mapping's width is used; None: all
-    penalty: float = 1e-3
-    dropout: float = 0.0
-    learning_rate: float = 0.01
+    penalty: float = AS_SUITS
+    dropout: float = 0.0  # share of units, or of a tree's columns, that a step does without
+    learning_rate: float = AS_SUITS
     strength: float = 1.0  # of the prior, times what it is otherwise
+
+    def __post_init__(self) -> None:
+        for name in ("penalty", "learning_rate"):
+            if getattr(self, name) is AS_SUITS:
+                object.__setattr__(self, name, getattr(self.mapping, name))
 
 
 # Wide enough for the widest member. The narrowest has no hidden unit at all: its rate is linear
@@ -42,6 +48,7 @@ FEW = (
     Member(NETWORK, width=32, dropout=0.2, penalty=1e-2),
     Member(NETWORK, "standard", width=8),
     Member(NETWORK, "standard", width=32, dropout=0.2, penalty=1e-2),
+    Member(Trees(depth=3), "standard"),
 )
 # Many rows carry deeper networks, and can be trusted to hold them back themselves.
 DEEP = Network(shared=(64, 64), branch=(16,), activations=("silu",), linear_path=True)
@@ -49,13 +56,14 @@ MANY = (
     Member(DEEP, width=0),
     Member(DEEP, dropout=0.2, penalty=1e-4, learning_rate=0.005),
     Member(DEEP, "standard", dropout=0.2, penalty=1e-4, learning_rate=0.005),
+    Member(Trees(depth=5), "standard", penalty=3e-3, learning_rate=0.1),
 )
 LARGE = 8192  # rows from which there are many
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Members of one mapping, each trained `restarts` times without each of so many `parts`.
+    """Members, each trained `restarts` times without each of so many `parts`.
 
     `combine`: "stack" mixes members by weights learned out of fold, "equal" by equal ones, "best"
     takes the member with the best score out of fold, which decides a random search.
@@ -73,20 +81,24 @@ class Ensemble:
             if getattr(self, name) < 1:
                 given = getattr(self, name)
                 raise check.DataError(name, None, given, "is less than one", "give one or more")
-        if any(m.mapping != self.members[0].mapping for m in self.members):
-            problem = f"holds {len(self.members)} members of different mappings"
-            remedy = "give one mapping, wide enough for all, and a width to each member"
-            raise check.DataError("ensemble", None, None, problem, remedy)
+        smooth = (m.mapping for m in self.members if not isinstance(m.mapping, Linear | Trees))
+        if any(mapping != self.network for mapping in smooth):
+            remedy = "give one, wide enough for all, and a width to each member"
+            raise check.DataError("ensemble", None, None, "holds different networks", remedy)
 
     @property
-    def mapping(self) -> Mapping:
-        """Of all members, once they are settled."""
-        return self.members[0].mapping
+    def network(self) -> Mapping | None:
+        """Of the members that learn by gradients, once they are settled."""
+        mappings = (member.mapping for member in self.members)
+        return next((m for m in mappings if not isinstance(m, Linear | Trees)), None)
 
-    def settled(self, rows: int, preprocess: str | None = None) -> Ensemble:
+    def settled(self, rows: int, preprocess: str | None = None, mixed: bool = False) -> Ensemble:
         """The members for so many rows with primary data; with one preprocessing for all, if one is
-        given. Those that then are alike are one."""
+        given. Those that then are alike are one. Mixtures are of smooth mappings: their defaults
+        are without trees."""
         members = self.members or (FEW if rows < LARGE else MANY)
+        if mixed and not self.members:
+            members = tuple(m for m in members if not isinstance(m.mapping, Trees))
         if preprocess is not None:
             members = dict.fromkeys(replace(member, preprocess=preprocess) for member in members)
         return replace(self, members=tuple(members))

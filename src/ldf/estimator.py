@@ -23,13 +23,14 @@ from ldf import check, families, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
-from ldf.learn import Spec, learn
+from ldf.learn import learn
 from ldf.learned import Learned, Said
 from ldf.mappings import Mapping
 from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
 from ldf.recognise import find_parts, parts_by_row
 from ldf.results import Posterior, Predictive, Units
+from ldf.spec import Spec
 from ldf.statistic import Statistic
 from ldf.table import Table, empirical_rate
 
@@ -185,7 +186,8 @@ class Fusion(BaseEstimator):
         if isinstance(objective, str):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
-        ensemble = ensemble.settled(int(data.seen.sum()), self.preprocess)
+        mixed = self.structure is not None
+        ensemble = ensemble.settled(int(data.seen.sum()), self.preprocess, mixed)
         return Spec(
             data.family, ensemble, self.prior, objective, self.reference, self.balance,
             structure=self.structure,

@@ -21,64 +21,27 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any, NamedTuple
+from dataclasses import replace
 
-import jax
 import numpy as np
 import scipy  # optimize is loaded when it is asked for
 from scipy.special import logsumexp
 
 from ldf import check, folds
 from ldf.ensemble import Ensemble, Member
-from ldf.families.base import Family
-from ldf.fit import Rows, Settings, State, fit
-from ldf.ground import PRIORS, REFERENCES, ground_of, log_reference
+from ldf.fit import State
+from ldf.ground import ground_of, log_reference
 from ldf.learned import Learned, Trained
 from ldf.mappings import Linear
-from ldf.mixed import MixedModel, Mixture
-from ldf.model import Ground, Model
-from ldf.objective import Objective, balanced_weights, maximum_likelihood
+from ldf.mixed import MixedModel
+from ldf.model import Model
+from ldf.objective import balanced_weights, maximum_likelihood
 from ldf.preprocess import Blocks, Preprocess
-from ldf.solve import solve, solve_mixture
-from ldf.statistic import Statistic
-from ldf.step import step_of
-from ldf.table import Table, empirical_rate, somewhere
+from ldf.spec import Spec
+from ldf.table import Table, empirical_rate
+from ldf.train import Job, train
 
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What is to be learned and how; the data aside."""
-
-    family: Family
-    ensemble: Ensemble = field(default_factory=Ensemble)
-    prior: Statistic | str = "weak"  # λ0, or how to find it
-    objective: Objective = maximum_likelihood
-    reference: str = "prior"  # what the objective compares with, if it does
-    balance: int = 0  # classes of the empirical rate that count the same; 0: each row counts
-    certain: bool = False  # a regression without dispersion: see Model
-    structure: Mixture | None = None  # what ties units together
-
-    def __post_init__(self) -> None:
-        if isinstance(self.prior, str):
-            check.one_of("prior", self.prior, tuple(PRIORS))
-        check.one_of("reference", self.reference, REFERENCES)
-
-
-class Job(NamedTuple):
-    """One member on one training set, before it is trained."""
-
-    model: Model
-    member: Member
-    preprocess: Preprocess | Blocks
-    ground: Ground
-    z: np.ndarray  # features of all rows, preprocessed on this set's training rows
-    weight: np.ndarray  # of all rows; zero where they are not learned from
-    part: np.ndarray
-    reference: np.ndarray  # log p_0 of all rows
 
 
 def learn(
@@ -92,18 +55,12 @@ def learn(
     """Learn from each training set (a row of `training`, sets × M); by default from all rows."""
     every = np.ones((1, len(table.x)), bool) if training is None else training
     every = every & table.seen & (table.weight > 0)
-    ensemble = spec.ensemble.settled(int(every.any(0).sum()))
+    ensemble = spec.ensemble.settled(int(every.any(0).sum()), mixed=spec.structure is not None)
     asked, parts = ensemble.parts, _possible_parts(ensemble, table, every)
     spec = replace(spec, ensemble=replace(ensemble, parts=parts))
     sets = [_jobs(spec, table, rows, seed) for rows in every]
     jobs = [job for some in sets for job in some]
-    if isinstance(spec.ensemble.mapping, Linear):
-        solved = [_regressed(job, table, parts, spec.ensemble.restarts) for job in jobs]
-        done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
-        status = f"{len(done)} regressions, solved"
-        status += f", of which {short} did not converge: give a penalty." if short else "."
-    else:
-        done, status = _networks(jobs, spec, table, seed, resume, watch)
+    done, status = train(jobs, spec, table, seed, resume, watch)
     if parts < asked:
         status += f" There are too few units for {asked} parts, so there were {parts}."
     many = len(spec.ensemble.members)
@@ -165,7 +122,8 @@ def _model(spec: Spec, member: Member) -> Model:
 
 def _possible_parts(ensemble: Ensemble, table: Table, every: np.ndarray) -> int:
     """As many as asked for, or as there are units (or groups of them) in every training set."""
-    parts, linear = ensemble.parts, isinstance(ensemble.mapping, Linear)
+    parts = ensemble.parts
+    linear = all(isinstance(member.mapping, Linear) for member in ensemble.members)
     if parts == 2 and not linear:
         remedy = "a network holds out one, watches another and learns from the rest: give 3 or more"
         raise check.DataError("parts", None, parts, "leaves none to learn from", remedy)
@@ -187,117 +145,6 @@ def _parts(table: Table, rate: np.ndarray, rows: np.ndarray, parts: int, seed: i
     if table.group is not None:
         return folds.grouped(table.group[rows], parts, seed, rate=rate[rows]).fold
     return folds.stratified(rate[rows], parts, seed).fold
-
-
-# --- training -----------------------------------------------------------------------------------
-
-
-def _networks(
-    jobs: list[Job],
-    spec: Spec,
-    table: Table,
-    seed: int,
-    resume: State | None,
-    watch: Callable[[State], None] | None,
-) -> tuple[list[Trained], str]:
-    """All members, parts and restarts in one program."""
-    parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
-    names = list(product(range(len(jobs)), range(parts), range(restarts)))
-    used = np.any([job.weight > 0 for job in jobs], axis=0)
-    weights = [_roles(job, p, parts, seed) for job, p in product(jobs, range(parts))]
-    training, watched = (
-        np.repeat(np.stack(w)[:, used], restarts, 0) for w in zip(*weights, strict=True)
-    )
-    views = list({id(job.z): job.z for job in jobs}.values())
-    at = [next(v for v, view in enumerate(views) if view is job.z) for job in jobs]
-
-    def single(values: Any) -> Any:
-        return np.asarray(values, np.float32)
-
-    def each(of: Callable[[Job], Any]) -> Any:
-        """One a fit, of its job."""
-        return jax.tree.map(lambda *v: single(np.stack(v)), *[of(jobs[j]) for j, _, _ in names])
-
-    rows = Rows(
-        single(np.stack(views)[:, used]),
-        np.array([at[j] for j, _, _ in names]),
-        {name: single(values[used]) for name, values in table.y.items()},
-        single(training),
-        single(watched),
-        each(lambda job: job.reference[used]),
-    )
-    model = jobs[0].model
-    widest = model.mapping.widest
-    settings = Settings(
-        each(lambda job: job.member.learning_rate),
-        each(lambda job: job.member.penalty),
-        each(lambda job: job.member.dropout),
-        each(lambda job: widest if job.member.width is None else job.member.width),
-    )
-    ground = each(lambda job: job.ground)
-    schedule = spec.ensemble.schedule_for(int((training[0] > 0).sum()))
-    step = step_of(spec.structure, spec.objective)
-    found = fit(model, rows, ground, settings, seed, schedule, spec.objective, step, resume, watch)
-    score = found.score.reshape(len(jobs), parts, restarts)
-    best = score.argmax(-1)  # by log-likelihood whatever the objective (Section 5.2)
-    _refuse_failure(found.failed.reshape(score.shape), best)
-
-    def pick(j: int) -> Any:
-        index = (j * parts + np.arange(parts)) * restarts + best[j]
-        return jax.tree.map(lambda leaf: leaf[index], found.weights)
-
-    trained = [
-        Trained(
-            job.model, job.preprocess, job.ground, pick(j), pick(j), float(score[j].max(-1).mean())
-        )
-        for j, job in enumerate(jobs)
-    ]
-    return trained, found.status()
-
-
-def _roles(job: Job, p: int, parts: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """How much each row counts in learning, and in deciding when to stop, for fit number p."""
-    if parts > 1:  # it has not seen part p, and watches the next
-        later = job.part == (p + 1) % parts
-        return np.where(later | (job.part == p), 0.0, job.weight), np.where(later, job.weight, 0.0)
-    later = np.zeros(len(job.weight), bool)  # a tenth of the rows, and at least one
-    rows = np.random.default_rng(seed).permutation(np.flatnonzero(job.weight > 0))
-    later[rows[: max(1, len(rows) // 10)]] = True
-    return np.where(later, 0.0, job.weight), np.where(later, job.weight, 0.0)
-
-
-def _refuse_failure(failed: np.ndarray, best: np.ndarray) -> None:
-    """A fit may fail beside better ones; none may be used."""
-    used = np.take_along_axis(failed, best[..., None], -1)
-    if used.any():
-        remedy = "lower the learning rate, or leave out the column with extreme values"
-        problem = f"gave numbers that are none in {int(used.sum())} of {used.size} fits"
-        raise check.DataError("mapping", None, None, problem, remedy)
-
-
-def _regressed(job: Job, table: Table, parts: int, restarts: int) -> tuple[Trained, bool]:
-    """A linear mapping to the last digit: on all training rows, and without each part. And whether
-    all of these converged."""
-    y = somewhere(table.y, table.seen)
-    converged = []
-
-    def best(weight: np.ndarray) -> Any:
-        data = (job.ground, job.z, y, weight, job.member.penalty)
-        if isinstance(job.model, MixedModel):
-            tries = [solve_mixture(job.model, *data, seed=s) for s in range(restarts)]
-            found = max(tries, key=lambda one: one.scores[-1])
-        else:
-            found = solve(job.model, *data)
-        converged.append(found.converged)
-        return found.weights
-
-    whole = best(job.weight)
-    numbers = range(parts if parts > 1 else 0)
-    without = [best(np.where(job.part == p, 0.0, job.weight)) for p in numbers] or [whole]
-    stack = lambda *leaves: np.stack(leaves)  # noqa: E731
-    held = jax.tree.map(stack, *without)
-    weights = jax.tree.map(stack, whole)
-    return Trained(job.model, job.preprocess, job.ground, weights, held, np.nan), all(converged)
 
 
 # --- after training -----------------------------------------------------------------------------

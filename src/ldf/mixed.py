@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ldf import check
-from ldf.mappings import Mapping, Weights, scramble
+from ldf.mappings import Mapping, Trees, Weights, scramble
 from ldf.model import Ground, Model
 from ldf.special import Array
 
@@ -87,6 +87,9 @@ class MixedModel(Model):
         if self.certain:
             remedy = "leave out the mixture or the certainty"
             raise check.DataError("certain", None, True, "is not for mixtures", remedy)
+        if any(isinstance(mapping, Trees) for mapping in self.mappings):
+            remedy = "give networks or linear mappings as components"
+            raise check.DataError("mapping", None, None, "of trees is not for mixtures", remedy)
         if any(mapping.formulation != self.mapping.formulation for mapping in self.mappings):
             remedy = "give all components the same `by`"
             raise check.DataError("by", None, None, "differs between components", remedy)

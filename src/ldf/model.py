@@ -72,6 +72,10 @@ class Model(eqx.Module):
             noises = scramble(noise + jnp.arange(len(x), dtype=jnp.uint32))
             apply = partial(self.mapping.apply, weights)
             outputs = jax.vmap(lambda row, own: apply(row, dropout, own))(x, noises)
+        return self.from_outputs(outputs, ground)
+
+    def from_outputs(self, outputs: Array, ground: Ground) -> Any:
+        """T_x of each row, of what the mapping gives for it."""
         outputs = ground.centre + ground.scale * outputs
         return self.family.from_unconstrained(outputs, self.mapping.formulation)
 
@@ -86,6 +90,10 @@ class Model(eqx.Module):
     ) -> Array:
         """log p(y_i | x_i) of each row."""
         pseudo = self.pseudo_observations(weights, ground, x, dropout, noise)
+        return self.log_predictive_given(pseudo, ground, y)
+
+    def log_predictive_given(self, pseudo: Any, ground: Ground, y: dict[str, Array]) -> Array:
+        """log p(y_i) of each row, given T_x."""
         if self.certain:
             return self.family.log_likelihood(self.family.latent(pseudo).mean(), **y)
         return self.family.log_predictive(ground.prior + pseudo, **y)

@@ -1,8 +1,9 @@
 """How auxiliary columns become numbers: learned from the frame of a fit, stored with the model.
 
 A number stays a column of its own. Text becomes a column of zeros and ones for each level, or one
-column if there are two levels. Where cells are missing, another column of zeros and ones says so; a
-missing number stays NaN. A column that is the same in every row is left out.
+column if there are two levels. Where cells are missing, and not in a few rows only, another column
+of zeros and ones says so; a missing number stays NaN. A column that is the same in every row is
+left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from ldf.frame import Frame, listed
 
 MANY = 50  # levels, from which on a text that nearly every row has for itself is an id
 TOO_MANY = 1000
+# Of rows, from which on a column says where cells are missing. Fewer teach little about what that
+# means, and each would be more than seven standard deviations away from the others.
+SOME = 0.02
 
 
 class Auxiliary(NamedTuple):
@@ -25,6 +29,7 @@ class Auxiliary(NamedTuple):
     kind: str  # "number", "category", or "constant": then all it can say is that it is missing
     levels: tuple[str, ...] = ()
     missing: bool = False  # whether cells were
+    marked: bool = False  # whether a column says which: if enough were
     per: str | None = None  # the population it is divided by
 
     @property
@@ -33,7 +38,7 @@ class Auxiliary(NamedTuple):
         names = [f"{self.name}={level}" for level in self.coded]
         if self.kind == "number":
             names = [self.name if self.per is None else f"{self.name} per {self.per}"]
-        return (*names, *([f"{self.name} is missing"] if self.missing else []))
+        return (*names, *([f"{self.name} is missing"] if self.marked else []))
 
     @property
     def coded(self) -> tuple[str, ...]:
@@ -82,15 +87,17 @@ class Schema(NamedTuple):
             if column.kind == "number" and column.per is not None:
                 plain.append(f"{name} is divided by '{column.per}'.")
             if column.kind == "constant":
-                rest = "; only whether it is missing is used" if column.missing else ""
+                rest = "; only whether it is missing is used" if column.marked else ""
                 told.append(f"{name} is the same in every row and is left out{rest}.")
             elif column.missing and (number := int(table.missing(column.name).sum())):
                 lacking.append(f"{number:,} in '{column.name}'")
         if lacking:
-            told.append(
-                f"Cells are missing: {', '.join(lacking)}. A column of 0 and 1 says where, and a "
-                "missing number takes the mean of the training rows."
-            )
+            said = [f"Cells are missing: {', '.join(lacking)}."]
+            marked = [c.name for c in self.columns if c.marked and c.kind != "constant"]
+            if marked:
+                said.append(f"A column of 0 and 1 says where in {listed(tuple(marked))}.")
+            said.append("A missing number takes the mean of the training rows.")
+            told.append(" ".join(said))
         return plain, told
 
 
@@ -100,16 +107,17 @@ def _learn(table: Frame, name: str, per: str | None) -> Auxiliary:
     if missing.all():
         raise DataError(name, None, None, "is missing in every row", "leave the column out")
     here, lacks = values[~missing], bool(missing.any())
+    marked = bool(missing.mean() >= SOME)
     distinct = sorted(set(here.tolist()))
     if len(distinct) == 1:
-        return Auxiliary(name, "constant", (), lacks, per)
+        return Auxiliary(name, "constant", (), lacks, marked, per)
     if values.dtype != object:
-        return Auxiliary(name, "number", (), lacks, per)
+        return Auxiliary(name, "number", (), lacks, marked, per)
     if len(distinct) > TOO_MANY or (len(distinct) > MANY and len(distinct) > len(here) / 2):
         problem = f"has {len(distinct):,} different texts in {len(here):,} rows"
         remedy = "is it an id? leave it out of the auxiliary data, or turn it into numbers"
         raise DataError(name, None, None, problem, remedy)
-    return Auxiliary(name, "category", tuple(distinct), lacks)
+    return Auxiliary(name, "category", tuple(distinct), lacks, marked)
 
 
 def _encode(table: Frame, column: Auxiliary) -> np.ndarray:
@@ -129,4 +137,4 @@ def _encode(table: Frame, column: Auxiliary) -> np.ndarray:
         known = f"the model was fitted to {listed(column.levels)}"
         table.refuse(column.name, texts, new, "is a new level", known)
         own = [texts == level for level in column.coded]
-    return np.stack([*own, *([missing] if column.missing else [])], -1).astype(float)
+    return np.stack([*own, *([missing] if column.marked else [])], -1).astype(float)

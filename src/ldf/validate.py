@@ -19,9 +19,10 @@ from ldf.baselines import NAMES
 from ldf.baselines import baselines as regressions
 from ldf.data import Data, read
 from ldf.folds import Split
-from ldf.learn import Spec, learn
+from ldf.learn import learn
 from ldf.learned import Learned, Said
 from ldf.results import Units
+from ldf.spec import Spec
 from ldf.table import Table, empirical_rate
 
 

@@ -43,6 +43,16 @@ class Mapping(eqx.Module):
         are dropped with probability `dropout`."""
 
     @property
+    def learning_rate(self) -> float:
+        """That suits it, where none is given."""
+        return 0.01
+
+    @property
+    def penalty(self) -> float:
+        """That suits it, where none is given."""
+        return 1e-3
+
+    @property
     def widest(self) -> int:
         """How wide the mapping can be; a fit may use less of it."""
         return 0

@@ -20,6 +20,7 @@ import numpy as np
 from ldf.checkpoint import FileError, fingerprint
 from ldf.families.base import Family
 from ldf.learned import Learned, Trained
+from ldf.mappings import Trees
 from ldf.mixed import MixedModel
 from ldf.schema import Schema
 from ldf.store.files import damaged, read, write
@@ -157,16 +158,19 @@ def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> N
     for name in ("centre", "scale"):
         array = getattr(ground, name)
         _need(f"{at}.ground.{name}", np.shape(array) == (model.outputs,) and _floats(array))
-    like = model.init(np.random.default_rng(0), columns * len(blocks))
-    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
     for name in ("weights", "held"):
         tree = getattr(trained, name)
-        leaves = jax.tree.leaves(tree)
+        trees = None
+        if isinstance(model.mapping, Trees):
+            _need(f"{at}.{name}.column", _between(tree["column"], 0, columns))
+            trees = np.shape(tree["leaf"])[1]
+        like = model.init(np.random.default_rng(0), columns * len(blocks), trees)
+        leaves, wanted = jax.tree.leaves(tree), jax.tree.leaves(like)
         same = jax.tree.structure(tree) == jax.tree.structure(like)
-        _need(f"{at}.{name}", same and leaves and all(map(_floats, leaves)))
-        _need(f"{at}.{name}", np.ndim(leaves[0]) and len(leaves[0]) > 0)
-        wanted = [(len(leaves[0]), *shape) for shape in shapes]
-        _need(f"{at}.{name}", [np.shape(leaf) for leaf in leaves] == wanted)
+        _need(f"{at}.{name}", same and leaves and np.ndim(leaves[0]) and len(leaves[0]) > 0)
+        for leaf, other in zip(leaves, wanted, strict=True):
+            _need(f"{at}.{name}", np.shape(leaf) == (len(leaves[0]), *other.shape))
+            _need(f"{at}.{name}", leaf.dtype.kind == other.dtype.kind)
 
 
 def _shared(trained: Trained) -> Trained:

@@ -25,7 +25,7 @@ from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.fit import Schedule
 from ldf.learned import Learned, Trained
-from ldf.mappings import Linear, Mapping, Network
+from ldf.mappings import Linear, Mapping, Network, Trees
 from ldf.mixed import Component, MixedModel, Mixture
 from ldf.model import Ground, Model
 from ldf.preprocess import KINDS, Blocks, Preprocess
@@ -51,7 +51,7 @@ KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values
 CHOICES: dict[Any, tuple[str, tuple[str, ...]]] = {
     Auxiliary: ("kind", ("number", "category", "constant")),
     Preprocess: ("kind", KINDS),
-    **{mapping: ("by", FORMULATIONS) for mapping in (Linear, Network)},
+    **{mapping: ("by", FORMULATIONS) for mapping in (Linear, Network, Trees)},
 }
 
 

@@ -19,9 +19,9 @@ from ldf.ensemble import Member
 from ldf.estimator import Fusion, table_of
 from ldf.families.base import Family
 from ldf.folds import Split
-from ldf.learn import Spec
 from ldf.learned import Said
 from ldf.mappings import Linear
+from ldf.spec import Spec
 from ldf.validate import CrossValidation, answer, cross_validate
 
 

@@ -21,9 +21,9 @@ from ldf.ensemble import Ensemble, Member
 from ldf.estimator import CalibrationWarning, Fusion
 from ldf.families import Binomial
 from ldf.fit import Schedule
-from ldf.learn import Spec
 from ldf.learned import Said
 from ldf.mappings import Network
+from ldf.spec import Spec
 from ldf.studies.protocol import THE_PAPERS, Protocol, beside, everywhere, log_uniform, regressions
 from ldf.validate import CrossValidation
 

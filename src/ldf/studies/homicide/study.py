@@ -26,10 +26,11 @@ from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, table_of
 from ldf.families import Poisson
 from ldf.fit import Schedule
-from ldf.learn import Spec, learn
+from ldf.learn import learn
 from ldf.learned import Said
 from ldf.mappings import Network
 from ldf.mixed import Mixture
+from ldf.spec import Spec
 from ldf.studies.protocol import THE_PAPERS, Protocol, beside, log_uniform, regressions
 from ldf.table import Table, empirical_rate
 from ldf.validate import CrossValidation

@@ -1,0 +1,192 @@
+"""Boosting: trees learned one after the other, each from what those before leave unexplained.
+
+The third way to learn φ, beside `fit` (by gradients, for networks) and `solve` (to the last digit,
+for regressions). A round adds a tree to every output of the mapping, by a Newton step on
+
+    score = Σ_i w_i ℓ(log p(y_i | T_x(x_i; φ)))
+
+so that the rate and the count of pseudo-observations both grow by what they are worth to the
+closed-form predictive. XGBoost grows the trees; slopes and curvatures are exact. Where the score
+bends upwards (a count far from its best) there is no Newton step, and the curvature is taken to be
+a share of the slope, which bounds the step.
+
+As everywhere, a fit stops when the rows that it watches have not been explained better for a while,
+and its best state is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ldf import check
+from ldf.mappings import Linear, Weights
+from ldf.model import Ground, Model
+from ldf.objective import Objective, maximum_likelihood
+from ldf.special import Array
+
+PATIENCE = 50  # rounds
+STEEP = 0.05  # the least curvature, as a share of the slope: no step is longer than its inverse
+FLAT = 1e-3  # the least curvature of all
+BLOCK = 256  # rows are padded to a multiple of it, to compile rarely
+
+
+class Boosted(NamedTuple):
+    """The best trees, and how it went."""
+
+    weights: Weights
+    score: float  # mean log-predictive of the watched rows
+    rounds: int  # until the best
+    cut: bool  # whether there were no more rounds
+
+
+def boost(
+    model: Model,
+    ground: Ground,
+    x: np.ndarray,
+    y: dict[str, np.ndarray],
+    training: np.ndarray,
+    watched: np.ndarray,
+    *,
+    reference: np.ndarray | None = None,
+    objective: Objective = maximum_likelihood,
+    learning_rate: float = 0.05,
+    penalty: float = 1e-2,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Boosted:
+    """Learn trees from the rows that count by `training`, until those that count by `watched` gain
+    nothing. A tree does without a share `dropout` of the columns. The penalty is on the squares of
+    a round's leaves, a row, as a network's is on its weights."""
+    import xgboost  # takes a while, and only those who boost need it
+
+    trees: Any = model.mapping
+    used = (training > 0) | (watched > 0)
+    weight, watch = training[used], watched[used]
+    weight = weight / weight[weight > 0].mean()
+    counts = weight[:, None] > 0
+    nothing = np.zeros((len(weight), model.outputs))
+    reference = np.zeros(len(used)) if reference is None else reference
+    own = _padded(({name: values[used] for name, values in y.items()}, reference[used]))
+    known: list[Any] = [None, None]
+
+    def at(outputs: np.ndarray) -> list[np.ndarray]:
+        """XGBoost asks for the score of what it has learned, then for the slopes there."""
+        if known[0] is None or not np.array_equal(known[0], outputs):
+            found = _slopes(model, objective, ground, own, _padded(outputs))
+            known[:] = outputs, [values[: len(weight)] for values in found]
+        return known[1]
+
+    def steps(outputs: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
+        _, slope, curvature = at(outputs.reshape(nothing.shape))
+        if not (np.isfinite(slope) & np.isfinite(curvature) | ~counts).all():
+            remedy = "lower the learning rate, or raise the penalty"
+            raise check.DataError("mapping", None, None, "gave slopes that are no numbers", remedy)
+        bend = np.maximum(-curvature, STEEP * np.abs(slope) + FLAT)
+        downhill, bend = (np.where(counts, v * weight[:, None], 0.0) for v in (-slope, bend))
+        return downhill, bend
+
+    def score(outputs: np.ndarray) -> float:
+        log_predictive = at(outputs.reshape(nothing.shape))[0]
+        return float(np.where(watch > 0, watch * log_predictive, 0.0).sum() / watch.sum())
+
+    first = score(nothing)
+    data = xgboost.QuantileDMatrix(x[used], nothing, nthread=1)
+    found = xgboost.train(
+        {
+            "max_depth": trees.depth,
+            "learning_rate": learning_rate,
+            "reg_lambda": 2 * penalty * counts.sum(),
+            "min_child_weight": 0,  # leaves are held back by the penalty
+            "colsample_bytree": 1 - dropout,
+            "base_score": 0.0,  # outputs begin at the ground
+            "disable_default_eval_metric": True,
+            "nthread": 1,
+            "seed": seed,
+        },
+        data,
+        trees.most,
+        evals=[(data, "rows")],
+        obj=steps,
+        custom_metric=lambda outputs, _: ("score", score(outputs)),
+        maximize=True,
+        early_stopping_rounds=PATIENCE,
+        verbose_eval=False,
+    )
+    rounds = found.best_iteration + 1 if found.best_score > first else 0
+    score_of_best = max(found.best_score, first)
+    return Boosted(_arrays(found, model, rounds), score_of_best, rounds, rounds == trees.most)
+
+
+def _slopes(
+    model: Model, objective: Objective, ground: Ground, rows: tuple[Any, Any], outputs: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Of each row: its log-predictive, and the slope and curvature of its worth in each output."""
+    # Of the mapping only the formulation matters here: one program serves trees of any depth.
+    model = Model(model.family, Linear(by=model.mapping.formulation), model.certain)
+    with jax.enable_x64(True):
+        held = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), (ground, *rows, outputs))
+        return tuple(map(np.asarray, _compiled_slopes(model, objective, *held)))
+
+
+@eqx.filter_jit
+def _compiled_slopes(
+    model: Model, objective: Objective, ground: Ground, y: Any, reference: Array, outputs: Array
+) -> tuple[Array, Array, Array]:
+    def log_predictive(outputs: Array) -> Array:
+        return model.log_predictive_given(model.from_outputs(outputs, ground), ground, y)
+
+    def slope(outputs: Array) -> Array:
+        # Rows are independent: the slope of their sum is the slope of each.
+        return jax.grad(lambda at: objective(log_predictive(at), reference).sum())(outputs)
+
+    def curvature(direction: Array) -> Array:
+        along = jnp.broadcast_to(direction, outputs.shape)
+        return jax.jvp(slope, (outputs,), (along,))[1] @ direction
+
+    each = jax.vmap(curvature, out_axes=1)(jnp.eye(outputs.shape[1]))
+    return log_predictive(outputs), slope(outputs), each
+
+
+def _padded(tree: Any) -> Any:
+    """With repeats of the first row."""
+
+    def pad(values: np.ndarray) -> np.ndarray:
+        return np.concatenate([values, np.repeat(values[:1], -len(values) % BLOCK, 0)])
+
+    return jax.tree.map(pad, tree)
+
+
+def _arrays(found: Any, model: Model, rounds: int) -> Weights:
+    """The first so many rounds, from XGBoost's own description of its trees."""
+    trees: Any = model.mapping
+    weights = trees.init(np.random.default_rng(0), 0, model.outputs, rounds)
+    if rounds == 0:
+        return weights
+    told = json.loads(found[:rounds].save_raw("json"))["learner"]["gradient_booster"]["model"]
+    number = [0] * model.outputs
+    for output, tree in zip(told["tree_info"], told["trees"], strict=True):
+        _put(weights, (number[output], output), tree, trees.depth)
+        number[output] += 1
+    return weights
+
+
+def _put(weights: Weights, at: tuple[int, int], tree: dict[str, Any], depth: int) -> None:
+    """A tree of linked nodes, as a full one."""
+    left, right = tree["left_children"], tree["right_children"]
+    column, value = tree["split_indices"], tree["split_conditions"]
+    todo = [(0, 0, 0)]
+    while todo:
+        node, place, level = todo.pop()
+        if left[node] < 0:  # a branch ends: what further nodes ask is answered with "below"
+            lowest = (place + 1) * 2 ** (depth - level) - 1
+            weights["leaf"][*at, lowest - (2**depth - 1)] = value[node]
+            continue
+        weights["column"][*at, place] = column[node]
+        weights["threshold"][*at, place] = value[node]
+        todo += [(left[node], 2 * place + 1, level + 1), (right[node], 2 * place + 2, level + 1)]

@@ -1,0 +1,227 @@
+"""Jobs done: every mapping is trained in the way that is made for it.
+
+    Network   by gradients, all members, parts and restarts in one program (`fit`)
+    Linear    to the last digit, on all training rows and without each part (`solve`)
+    Trees     by boosting, without each part (`boost`)
+
+Networks and trees watch some rows to decide when to stop; for part p, that they have not seen, they
+watch the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ldf import check
+from ldf.boost import Boosted, boost
+from ldf.ensemble import Member
+from ldf.fit import Rows, Settings, State, fit
+from ldf.learned import Trained
+from ldf.mappings import Linear, Network, Trees, together
+from ldf.mixed import MixedModel
+from ldf.model import Ground, Model
+from ldf.preprocess import Blocks, Preprocess
+from ldf.solve import solve, solve_mixture
+from ldf.spec import Spec
+from ldf.step import step_of
+from ldf.table import Table, somewhere
+
+
+class Job(NamedTuple):
+    """One member on one training set, before it is trained."""
+
+    model: Model
+    member: Member
+    preprocess: Preprocess | Blocks
+    ground: Ground
+    z: np.ndarray  # features of all rows, preprocessed on this set's training rows
+    weight: np.ndarray  # of all rows; zero where they are not learned from
+    part: np.ndarray
+    reference: np.ndarray  # log p_0 of all rows
+
+
+def train(
+    jobs: list[Job],
+    spec: Spec,
+    table: Table,
+    seed: int,
+    resume: State | None = None,
+    watch: Callable[[State], None] | None = None,
+) -> tuple[list[Trained], str]:
+    """Each job done, and how it went. A state is one of networks: the others begin again, and end
+    the same."""
+    ways: dict[type, Callable[[list[Job]], tuple[list[Trained], str]]] = {
+        Linear: lambda some: _regressions(some, spec, table),
+        Trees: lambda some: _forests(some, spec, table, seed),
+        Network: lambda some: _networks(some, spec, table, seed, resume, watch),
+    }
+    kinds = [type(job.member.mapping) for job in jobs]
+    kinds = [kind if kind in ways else Network for kind in kinds]  # or whatever else is smooth
+    done: dict[int, Trained] = {}
+    status = []
+    for kind, way in ways.items():
+        mine = [number for number, own in enumerate(kinds) if own is kind]
+        if mine:
+            trained, said = way([jobs[number] for number in mine])
+            done |= dict(zip(mine, trained, strict=True))
+            status.append(said)
+    return [done[number] for number in range(len(jobs))], " ".join(status)
+
+
+# --- networks -----------------------------------------------------------------------------------
+
+
+def _networks(
+    jobs: list[Job],
+    spec: Spec,
+    table: Table,
+    seed: int,
+    resume: State | None,
+    watch: Callable[[State], None] | None,
+) -> tuple[list[Trained], str]:
+    """All members, parts and restarts in one program."""
+    parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
+    names = list(product(range(len(jobs)), range(parts), range(restarts)))
+    used = np.any([job.weight > 0 for job in jobs], axis=0)
+    weights = [_roles(job, p, parts, seed) for job, p in product(jobs, range(parts))]
+    training, watched = (
+        np.repeat(np.stack(w)[:, used], restarts, 0) for w in zip(*weights, strict=True)
+    )
+    views = list({id(job.z): job.z for job in jobs}.values())
+    at = [next(v for v, view in enumerate(views) if view is job.z) for job in jobs]
+
+    def single(values: Any) -> Any:
+        return np.asarray(values, np.float32)
+
+    def each(of: Callable[[Job], Any]) -> Any:
+        """One a fit, of its job."""
+        return jax.tree.map(lambda *v: single(np.stack(v)), *[of(jobs[j]) for j, _, _ in names])
+
+    rows = Rows(
+        single(np.stack(views)[:, used]),
+        np.array([at[j] for j, _, _ in names]),
+        {name: single(values[used]) for name, values in table.y.items()},
+        single(training),
+        single(watched),
+        each(lambda job: job.reference[used]),
+    )
+    model = jobs[0].model
+    widest = model.mapping.widest
+    settings = Settings(
+        each(lambda job: job.member.learning_rate),
+        each(lambda job: job.member.penalty),
+        each(lambda job: job.member.dropout),
+        each(lambda job: widest if job.member.width is None else job.member.width),
+    )
+    ground = each(lambda job: job.ground)
+    schedule = spec.ensemble.schedule_for(int((training[0] > 0).sum()))
+    step = step_of(spec.structure, spec.objective)
+    found = fit(model, rows, ground, settings, seed, schedule, spec.objective, step, resume, watch)
+    score = found.score.reshape(len(jobs), parts, restarts)
+    best = score.argmax(-1)  # by log-likelihood whatever the objective (Section 5.2)
+    used = np.take_along_axis(found.failed.reshape(score.shape), best[..., None], -1)
+    if used.any():  # a fit may fail beside better ones; none may be used
+        remedy = "lower the learning rate, or leave out the column with extreme values"
+        problem = f"gave numbers that are none in {int(used.sum())} of {used.size} fits"
+        raise check.DataError("mapping", None, None, problem, remedy)
+
+    def pick(j: int) -> Any:
+        index = (j * parts + np.arange(parts)) * restarts + best[j]
+        return jax.tree.map(lambda leaf: leaf[index], found.weights)
+
+    trained = [
+        Trained(
+            job.model, job.preprocess, job.ground, pick(j), pick(j), float(score[j].max(-1).mean())
+        )
+        for j, job in enumerate(jobs)
+    ]
+    return trained, found.status()
+
+
+def _roles(job: Job, p: int, parts: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """How much each row counts in learning, and in deciding when to stop, for fit number p."""
+    if parts > 1:  # it has not seen part p, and watches the next
+        later = job.part == (p + 1) % parts
+        return np.where(later | (job.part == p), 0.0, job.weight), np.where(later, job.weight, 0.0)
+    later = np.zeros(len(job.weight), bool)  # a tenth of the rows, and at least one
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(job.weight > 0))
+    later[rows[: max(1, len(rows) // 10)]] = True
+    return np.where(later, 0.0, job.weight), np.where(later, job.weight, 0.0)
+
+
+# --- regressions --------------------------------------------------------------------------------
+
+
+def _regressions(jobs: list[Job], spec: Spec, table: Table) -> tuple[list[Trained], str]:
+    parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
+    solved = [_regressed(job, table, parts, restarts) for job in jobs]
+    done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
+    status = f"{len(done)} regressions, solved"
+    status += f", of which {short} did not converge: give a penalty." if short else "."
+    return done, status
+
+
+def _regressed(job: Job, table: Table, parts: int, restarts: int) -> tuple[Trained, bool]:
+    """A linear mapping to the last digit: on all training rows, and without each part. And whether
+    all of these converged."""
+    y = somewhere(table.y, table.seen)
+    converged = []
+
+    def best(weight: np.ndarray) -> Any:
+        data = (job.ground, job.z, y, weight, job.member.penalty)
+        if isinstance(job.model, MixedModel):
+            tries = [solve_mixture(job.model, *data, seed=s) for s in range(restarts)]
+            found = max(tries, key=lambda one: one.scores[-1])
+        else:
+            found = solve(job.model, *data)
+        converged.append(found.converged)
+        return found.weights
+
+    whole = best(job.weight)
+    numbers = range(parts if parts > 1 else 0)
+    without = [best(np.where(job.part == p, 0.0, job.weight)) for p in numbers] or [whole]
+    stack = lambda *leaves: np.stack(leaves)  # noqa: E731
+    held = jax.tree.map(stack, *without)
+    weights = jax.tree.map(stack, whole)
+    return Trained(job.model, job.preprocess, job.ground, weights, held, np.nan), all(converged)
+
+
+# --- trees --------------------------------------------------------------------------------------
+
+
+def _forests(jobs: list[Job], spec: Spec, table: Table, seed: int) -> tuple[list[Trained], str]:
+    """Each member, part and restart by itself, two at a time."""
+    parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
+    y = somewhere(table.y, table.seen)
+
+    def grown(name: tuple[Job, int, int]) -> Boosted:
+        job, p, restart = name
+        return boost(
+            job.model, job.ground, job.z, y, *_roles(job, p, parts, seed),
+            reference=job.reference, objective=spec.objective,
+            learning_rate=job.member.learning_rate, penalty=job.member.penalty,
+            dropout=job.member.dropout, seed=seed + restart,
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(grown, product(jobs, range(parts), range(restarts))))
+
+    def best(j: int) -> list[Boosted]:
+        mine = [found[(j * parts + p) * restarts :][:restarts] for p in range(parts)]
+        return [max(some, key=lambda one: one.score) for some in mine]
+
+    trained = []
+    for j, job in enumerate(jobs):
+        weights = together([one.weights for one in best(j)])
+        score = float(np.mean([one.score for one in best(j)]))
+        trained.append(Trained(job.model, job.preprocess, job.ground, weights, weights, score))
+    rounds, cut = int(np.median([one.rounds for one in found])), sum(one.cut for one in found)
+    status = f"{len(found)} forests, best after {rounds} rounds (median)"
+    status += f"; {cut} were at their best when the trees ran out: allow more." if cut else "."
+    return trained, status
