@@ -38,12 +38,16 @@ def run(path: str, out: str, halt: int) -> None:
     checkpoint.SECONDS, checkpoint.SHARE = 0.0, np.inf  # after every chunk
     chunks: list[int] = []
 
-    def progress(state: State) -> None:
+    write = checkpoint.Checkpoint.write
+
+    def written(self: Any, state: State) -> None:
+        write(self, state)
         chunks.append(int(np.asarray(state.epoch).sum()))
         if len(chunks) == halt:
             time.sleep(600)
 
-    fusion().fit(villages(), checkpoint=path, progress=progress).save(out)
+    checkpoint.Checkpoint.write = written  # pyright: ignore
+    fusion().fit(villages(), checkpoint=path).save(out)
     print(f"began after {chunks[0]} epochs")
 
 

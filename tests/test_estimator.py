@@ -305,10 +305,14 @@ def test_parameters_are_scikit_learns() -> None:
 
 
 def test_progress_is_told() -> None:
-    epochs: list[int] = []
-    fusion(ensemble=TINY).fit(VILLAGES, progress=lambda state: epochs.append(state.epoch.sum()))
-    assert epochs == sorted(epochs)
-    assert epochs[-1] > 0
+    told: list[tuple[str, int, int]] = []
+    fusion(ensemble=TINY).fit(VILLAGES, progress=lambda *what: told.append(what))
+    assert told[0] == ("networks", 0, 6)
+    assert told[-1] == ("networks", 6, 6)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    told.clear()
+    fusion(ensemble=LINES).fit(VILLAGES, progress=lambda *what: told.append(what))
+    assert told == [("regressions", done, 2) for done in range(3)]
 
 
 def test_an_improper_score_is_told() -> None:

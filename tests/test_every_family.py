@@ -112,12 +112,8 @@ def test_a_network_is_learned_in_every_family(name: str) -> None:
     assert clearly_positive(gain(CASES[name], Ensemble((member,), parts=3, schedule=SCHEDULE)))
 
 
-TREES = ("poisson", "normal", "multivariate normal")
-
-
-@pytest.mark.parametrize(
-    "name", [n if n in TREES else pytest.param(n, marks=pytest.mark.full) for n in CASES]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("name", CASES)
 def test_trees_are_learned_in_every_family(name: str) -> None:
     member = Member(Trees(depth=2), learning_rate=0.1)
     assert clearly_positive(gain(CASES[name], Ensemble((member,), parts=6)))

@@ -253,6 +253,20 @@ def test_stopped_and_started_again_it_ends_the_same_to_the_bit() -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
+def test_interrupted_it_ends_within_a_chunk() -> None:
+    seen: list[State] = []
+
+    def watch(state: State) -> None:
+        seen.append(state)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn(rows(7), watch=watch)
+    assert len(seen) <= 4  # the other lane may be in the middle of one
+    assert not seen[-1].stopped.all()
+
+
 def test_the_same_seed_gives_the_same_weights_and_another_gives_others() -> None:
     data = rows(2)
     one, two, other = learn(data), learn(data), learn(data, seed=1)

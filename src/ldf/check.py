@@ -128,6 +128,7 @@ def _entry(column: str, values: Any, array: np.ndarray, position: int, value: An
     if isinstance(value, list | tuple | np.ndarray):
         _refuse_ragged(column)
     if isinstance(value, str | bytes):
+        at, value = _culprit(array, at, value)
         raise DataError(column, _label(values, at), value, "is text, not a number", TURN)
     if isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
         return float(value) if abs(value) < 1e308 or value != value else np.inf
@@ -135,6 +136,17 @@ def _entry(column: str, values: Any, array: np.ndarray, position: int, value: An
         return float(value) if hasattr(value, "as_integer_ratio") else _refuse_entry()
     except (TypeError, ValueError, OverflowError):
         raise DataError(column, _label(values, at), value, "is not a number", TURN) from None
+
+
+def _culprit(array: np.ndarray, at: tuple[int, ...], value: Any) -> tuple[tuple[int, ...], Any]:
+    """One word in a column of a text file makes texts of all its numbers: which word it is."""
+    for position, other in enumerate(array.reshape(-1)):
+        if isinstance(other, str | bytes):
+            try:
+                float(other)
+            except ValueError:
+                return tuple(int(i) for i in np.unravel_index(position, array.shape)), other
+    return at, value
 
 
 def _refuse_entry() -> NoReturn:

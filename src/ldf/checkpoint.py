@@ -128,6 +128,8 @@ def _shapes(spec: Spec, inputs: int, fits: int) -> State:
 def replacing(path: Path, beside: Path) -> Iterator[BinaryIO]:
     """A file to write into, `beside`, that takes the place of `path` once all of it is on disk. If
     that fails, `path` stays as it was and nothing lies beside it."""
+    if path.exists() and not path.is_file():  # a device would be replaced by a file
+        raise FileError(path, "is no file that could be replaced", "name another one")
     try:
         with open(beside, "wb") as file:
             yield file

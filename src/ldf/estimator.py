@@ -10,7 +10,6 @@ model = ldf.Fusion(
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_type_hints
 
@@ -33,6 +32,7 @@ from ldf.results import Posterior, Predictive, Units
 from ldf.spec import Spec
 from ldf.statistic import Statistic
 from ldf.table import Table, empirical_rate
+from ldf.train import Tell
 
 GIVEN = ("both", "auxiliary", "primary")
 OBJECTIVES: dict[str, Objective] = {
@@ -117,10 +117,11 @@ class Fusion(BaseEstimator):
 
     # --- learning ---
 
-    def fit(
-        self, frame: Any, *, checkpoint: Any = None, progress: Callable[..., None] | None = None
-    ) -> Fusion:
-        """Learn from the rows that have primary data."""
+    def fit(self, frame: Any, *, checkpoint: Any = None, progress: Tell | None = None) -> Fusion:
+        """Learn from the rows that have primary data.
+
+        A fit that is killed goes on from its `checkpoint`, a file, when it is started again.
+        `progress` is called with what is learned, and how many of how many are done."""
         data = read(frame, self.family_of(), self.columns())
         spec = self.spec(data)
         self._learn(spec, data, checkpoint, progress)
@@ -139,14 +140,8 @@ class Fusion(BaseEstimator):
         saved = Checkpoint.open(checkpoint, spec, table, self.seed) if checkpoint else None
         resume = saved.state() if saved else None
 
-        def watch(state: Any) -> None:
-            if saved:
-                saved.write(state)
-            if progress:
-                progress(state)
-
-        told = watch if saved or progress else None
-        (self.learned_,) = learn(spec, table, self.seed, resume=resume, watch=told)
+        watch = saved.write if saved else None
+        (self.learned_,) = learn(spec, table, self.seed, resume=resume, watch=watch, tell=progress)
         if saved:
             saved.remove()
         self.family_, self.schema_ = data.family, data.schema

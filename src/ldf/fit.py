@@ -29,7 +29,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -153,14 +153,14 @@ def fit(
     dropping = bool((settings.dropout > 0).any())
     lanes = _lanes(fits, schedule.lanes)
     run: Any = partial(_chunk, model, objective, step, schedule, dropping)
-    compiling, writing = Lock(), Lock()
+    compiling, writing, interrupted = Lock(), Lock(), Event()
 
     def lane(number: int) -> None:
         mine, real = lanes[number]
         part: State = _some(whole, mine)
         part.stopped[real:] = True
         first = compiling  # the lane that comes first compiles for all; the others wait
-        while not part.stopped.all():
+        while not (part.stopped.all() or interrupted.is_set()):
             at = _seated(part.stopped, schedule.places)
             fits = mine[at]
             seated = (_own(rows, fits), watching[fits], *_some((ground, settings), fits), fits)
@@ -176,7 +176,11 @@ def fit(
                     watch(jax.tree.map(np.array, whole))
 
     with ThreadPoolExecutor(len(lanes)) as pool:
-        list(pool.map(lane, range(len(lanes))))
+        try:
+            list(pool.map(lane, range(len(lanes))))
+        except BaseException:  # Ctrl-C among them: nobody waits for more than a chunk
+            interrupted.set()
+            raise
     return Fitted(
         weights=whole.best,
         score=whole.best_score,

@@ -39,7 +39,7 @@ from ldf.objective import balanced_weights, maximum_likelihood
 from ldf.preprocess import Blocks, Preprocess
 from ldf.spec import Spec
 from ldf.table import Table, empirical_rate
-from ldf.train import Job, train
+from ldf.train import Job, Tell, train
 
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 
@@ -51,6 +51,7 @@ def learn(
     training: np.ndarray | None = None,
     resume: State | None = None,
     watch: Callable[[State], None] | None = None,
+    tell: Tell | None = None,
 ) -> list[Learned]:
     """Learn from each training set (a row of `training`, sets × M); by default from all rows."""
     every = np.ones((1, len(table.x)), bool) if training is None else training
@@ -60,7 +61,7 @@ def learn(
     spec = replace(spec, ensemble=replace(ensemble, parts=parts))
     sets = [_jobs(spec, table, rows, seed) for rows in every]
     jobs = [job for some in sets for job in some]
-    done, status = train(jobs, spec, table, seed, resume, watch)
+    done, status = train(jobs, spec, table, seed, resume, watch, tell)
     if parts < asked:
         status += f" There are too few units for {asked} parts, so there were {parts}."
     many = len(spec.ensemble.members)

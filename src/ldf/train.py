@@ -32,6 +32,9 @@ from ldf.spec import Spec
 from ldf.step import step_of
 from ldf.table import Table, somewhere
 
+# What is done, how many of how many. Called from the threads that do it, one at a time.
+Tell = Callable[[str, int, int], None]
+
 
 class Job(NamedTuple):
     """One member on one training set, before it is trained."""
@@ -53,13 +56,19 @@ def train(
     seed: int,
     resume: State | None = None,
     watch: Callable[[State], None] | None = None,
+    tell: Tell | None = None,
 ) -> tuple[list[Trained], str]:
     """Each job done, and how it went. A state is one of networks: the others begin again, and end
     the same."""
+
+    def say(what: str, done: int, of: int) -> None:
+        if tell is not None:
+            tell(what, done, of)
+
     ways: dict[type, Callable[[list[Job]], tuple[list[Trained], str]]] = {
-        Linear: lambda some: _regressions(some, spec, table),
-        Trees: lambda some: _forests(some, spec, table, seed),
-        Network: lambda some: _networks(some, spec, table, seed, resume, watch),
+        Linear: lambda some: _regressions(some, spec, table, say),
+        Trees: lambda some: _forests(some, spec, table, seed, say),
+        Network: lambda some: _networks(some, spec, table, seed, resume, watch, say),
     }
     kinds = [type(job.member.mapping) for job in jobs]
     kinds = [kind if kind in ways else Network for kind in kinds]  # or whatever else is smooth
@@ -84,6 +93,7 @@ def _networks(
     seed: int,
     resume: State | None,
     watch: Callable[[State], None] | None,
+    say: Tell,
 ) -> tuple[list[Trained], str]:
     """All members, parts and restarts in one program."""
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
@@ -122,7 +132,14 @@ def _networks(
     ground = each(lambda job: job.ground)
     schedule = spec.ensemble.schedule_for(int((training[0] > 0).sum()))
     step = step_of(spec.structure, spec.objective)
-    found = fit(model, rows, ground, settings, seed, schedule, spec.objective, step, resume, watch)
+
+    def seen(state: State) -> None:
+        say("networks", int(state.stopped.sum()), len(names))
+        if watch is not None:
+            watch(state)
+
+    say("networks", 0, len(names))
+    found = fit(model, rows, ground, settings, seed, schedule, spec.objective, step, resume, seen)
     score = found.score.reshape(len(jobs), parts, restarts)
     best = score.argmax(-1)  # by log-likelihood whatever the objective (Section 5.2)
     used = np.take_along_axis(found.failed.reshape(score.shape), best[..., None], -1)
@@ -158,11 +175,15 @@ def _roles(job: Job, p: int, parts: int, seed: int) -> tuple[np.ndarray, np.ndar
 # --- regressions --------------------------------------------------------------------------------
 
 
-def _regressions(jobs: list[Job], spec: Spec, table: Table) -> tuple[list[Trained], str]:
+def _regressions(jobs: list[Job], spec: Spec, table: Table, say: Tell) -> tuple[list[Trained], str]:
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
-    solved = [_regressed(job, table, parts, restarts) for job in jobs]
+    solved = []
+    for job in jobs:
+        say("regressions", len(solved), len(jobs))
+        solved.append(_regressed(job, table, parts, restarts))
+    say("regressions", len(jobs), len(jobs))
     done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
-    status = f"{len(done)} regressions, solved"
+    status = f"{len(done)} regression{'s' if len(done) > 1 else ''}, solved"
     status += f", of which {short} did not converge: give a penalty." if short else "."
     return done, status
 
@@ -195,7 +216,9 @@ def _regressed(job: Job, table: Table, parts: int, restarts: int) -> tuple[Train
 # --- trees --------------------------------------------------------------------------------------
 
 
-def _forests(jobs: list[Job], spec: Spec, table: Table, seed: int) -> tuple[list[Trained], str]:
+def _forests(
+    jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
+) -> tuple[list[Trained], str]:
     """Each member, part and restart by itself, two at a time."""
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
     y = somewhere(table.y, table.seen)
@@ -209,8 +232,15 @@ def _forests(jobs: list[Job], spec: Spec, table: Table, seed: int) -> tuple[list
             dropout=job.member.dropout, seed=seed + restart,
         )  # fmt: skip
 
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(grown, product(jobs, range(parts), range(restarts))))
+    names = list(product(jobs, range(parts), range(restarts)))
+    found: list[Boosted] = []
+    pool = ThreadPoolExecutor(2)
+    try:
+        for one in pool.map(grown, names):
+            found.append(one)
+            say("forests", len(found), len(names))
+    finally:  # whoever is interrupted does not wait for those that have not begun
+        pool.shutdown(cancel_futures=True)
 
     def best(j: int) -> list[Boosted]:
         mine = [found[(j * parts + p) * restarts :][:restarts] for p in range(parts)]

@@ -24,6 +24,7 @@ from ldf.learned import Learned, Said
 from ldf.results import Units
 from ldf.spec import Spec
 from ldf.table import Table, empirical_rate
+from ldf.train import Tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,23 +199,34 @@ def cross_validate(
     *,
     buffer: float | None = None,
     time: str | None = None,
+    progress: Tell | None = None,
 ) -> CrossValidation:
     """Hold out each unit once, and see how the model and the regressions predict it.
 
     Folds are stratified by the empirical rate; whole groups if the model has a `group`; spatial
     blocks with a `buffer` around them if the model has a `place`; forward in time by the column
-    `time`; or a Split of your own. `baselines` are "all", some by name, or None.
+    `time`; or a Split of your own. `baselines` are "all", some by name, or None. `progress` is
+    called with what is learned, and how many of how many are done.
     """
     data = read(table, model.family_of(), model.columns())
     split = _split(model, data, table, folds, buffer, time)
     specs: dict[str, Spec] = {"ldf": model.spec(data)}
     specs |= _baselines(data.family, baselines, model.preprocess)
     rows = Table(data.x, data.y, data.seen, data.weight, data.group)
-    answers = {name: answer(spec, rows, split, model.seed) for name, spec in specs.items()}
+    answers = {}
+    for name, spec in specs.items():
+        answers[name] = answer(spec, rows, split, model.seed, _of(name, progress))
     rate = empirical_rate(data.family, data.y, data.seen)
     # A unit that saw nothing (no trials) is predicted by every model alike.
     counted = split.held.any(0) & np.isfinite(rate)
     return CrossValidation(model.units(table, data), data, split, counted, answers)
+
+
+def _of(model: str, progress: Tell | None) -> Tell | None:
+    """What is told, with the model that it is about."""
+    if progress is None:
+        return None
+    return lambda what, done, of: progress(f"{model}: {what}", done, of)
 
 
 def _baselines(
@@ -253,9 +265,9 @@ def _split(
     return folds.stratified(rate, number, model.seed)
 
 
-def answer(spec: Spec, rows: Table, split: Split, seed: int) -> Answer:
+def answer(spec: Spec, rows: Table, split: Split, seed: int, tell: Tell | None = None) -> Answer:
     """What a model says of each unit when it has not learned from it."""
-    found = learn(spec, rows, seed, split.training)
+    found = learn(spec, rows, seed, split.training, tell=tell)
     parts = []
     for learned, held in zip(found, split.held, strict=True):
         parts.append((np.flatnonzero(held), learned.said(rows.x[held])))

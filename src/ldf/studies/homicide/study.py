@@ -95,8 +95,12 @@ def run(
         others[DEFAULTS] = Fusion(family, primary, auxiliary, **words).spec(data)
     cv = beside(single, frame, others, split)
     blocks = folds.grouped(state, min(protocol.folds, 5), protocol.seed, rate=rate)
-    fewer = {name: others[name] for name in (EM, "gamma-poisson")}
-    by_state = beside(single, frame, fewer, blocks)
+    # The paper has no such folds: what is asked of them needs no more than a few restarts.
+    few = replace(ensemble, restarts=min(ensemble.restarts, 3))
+    fewer = {EM: replace(others[EM], ensemble=few), "gamma-poisson": others["gamma-poisson"]}
+    by_state = beside(
+        Fusion(family, primary, auxiliary, ensemble=few, **words), frame, fewer, blocks
+    )
     mixture.fit(frame)
     said, assignment = _assigned(mixture, cv)
     spec = others.get(DEFAULTS, single.spec(data))

@@ -1,27 +1,15 @@
-"""The command line: the same words as the library's.
-
-Errors of the data are one sentence on the error stream, and exit status 1.
-"""
+"""The commands that need no data of one's own: the demonstration and the paper's two studies."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ldf.check import DataError
-
-app = typer.Typer(
-    help="Estimate rates of many small units from scarce counts and cheap data.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 reproduce = typer.Typer(
     help="The paper's two studies, on shipped data or on yours.", no_args_is_help=True
 )
-app.add_typer(reproduce, name="reproduce")
 
 Out = Annotated[Path, typer.Option(help="Folder for figures, tables and a README.")]
 Data = Annotated[Path | None, typer.Option(help="CSV or Parquet; docs/data.md has the format.")]
@@ -32,7 +20,6 @@ Restarts = Annotated[int, typer.Option(min=1, help="Random starts, of which the 
 Draws = Annotated[int, typer.Option(min=1, help="Settings drawn in the search.")]
 
 
-@app.command()
 def demo(out: Out = Path("demo"), seed: Seed = 0) -> None:
     """The main job end to end on a simulated district."""
     from ldf.demo import main as run
@@ -87,19 +74,3 @@ def homicide(
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def main() -> None:
-    """What the command `ldf` runs."""
-    from ldf.compiled import keep_compiled
-
-    keep_compiled()
-    try:
-        app()
-    except (DataError, OSError, ImportError) as problem:
-        print(f"ldf: {problem}", file=sys.stderr)
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()
