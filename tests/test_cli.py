@@ -7,6 +7,7 @@ import io
 import json
 import os
 import resource
+import shlex
 import sys
 import tomllib
 from collections.abc import Callable
@@ -21,6 +22,7 @@ import pytest
 import ldf
 from ldf import cli, compiled
 from ldf.cli import commands
+from ldf.datasets import district
 from units import villages
 
 WORDS = ("--family", "binomial", "--successes", "lit", "--trials", "asked")
@@ -233,6 +235,22 @@ def test_every_example_of_the_help_runs(run: Callable[..., Ran], tmp_path: Path)
         words = line.split()
         quick = ("--mapping", "linear") if words[1] in ("fit", "validate") else ()
         ran = run(*words[1:], *quick)
+        assert ran.code == 0, f"{line}: {ran.err}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/commands.md"])
+def test_the_commands_of_the_pages_run(run: Callable[..., Ran], page: str) -> None:
+    root = Path(__file__).parent.parent
+    lines = [
+        line
+        for block in (root / page).read_text(encoding="utf-8").split("```bash\n")[1:]
+        for line in block.split("```")[0].splitlines()
+    ]
+    assert len(lines) >= 2
+    pd.DataFrame(district(seed=0).columns()).to_csv("villages.csv", index=False)
+    for line in lines:
+        quick = ("--mapping", "linear") if line.split()[1] in ("fit", "validate") else ()
+        ran = run(*shlex.split(line)[1:], *quick)
         assert ran.code == 0, f"{line}: {ran.err}"
 
 
