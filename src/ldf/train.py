@@ -234,6 +234,7 @@ def _forests(
 
     names = list(product(jobs, range(parts), range(restarts)))
     found: list[Boosted] = []
+    say("forests", 0, len(names))
     pool = ThreadPoolExecutor(2)
     try:
         for one in pool.map(grown, names):
