@@ -545,3 +545,26 @@ def test_few_units_have_fewer_parts() -> None:
 
 def test_a_frame_without_rows_has_a_posterior_without_units(lines: Fusion) -> None:
     assert lines.posterior(VILLAGES[:0]).mean().shape == (0,)
+
+
+# --- in a notebook ------------------------------------------------------------------------------
+
+
+def test_a_notebook_shows_models_posteriors_and_comparisons_and_runs_nothing() -> None:
+    evil = "<script>alert(1)</script>"
+    frame = VILLAGES.rename(index={"v1": evil})
+    assert "<pre>" in fusion(ensemble=LINES)._repr_html_()
+    model = fusion(ensemble=LINES).fit(frame)
+    assert "Linear" in model._repr_html_()
+    assert "2 regressions, solved." in model._repr_html_()
+    shown = model.posterior(frame)._repr_html_()
+    assert "&lt;script&gt;alert(1)" in shown
+    assert "<script" not in shown
+    assert "… and 110 more units." in shown
+    mean = model.posterior(frame).mean()[1]
+    assert f"{mean:.4g}" in shown
+    assert f"{model.predictive(frame.dropna()).mean()[0]:.4g}" in (
+        model.predictive(frame.dropna())._repr_html_()
+    )
+    compared = ldf.cross_validate(model, frame, 3, baselines="binomial")._repr_html_()
+    assert compared.index("ldf") < compared.index("binomial")  # the better one first

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from html import escape
 from typing import Any, get_type_hints
 
 import jax
@@ -18,7 +19,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator
 
-from ldf import check, families, store
+from ldf import check, families, notebook, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
@@ -276,6 +277,23 @@ class Fusion(BaseEstimator):
             arguments, self.family_, learned, self.schema_, self.notes_, self.parts_
         )
         store.save(path, "Fusion", saved, _argument_types())
+
+    def _repr_html_(self) -> str:  # pyright: ignore
+        """What a notebook shows: the members, once there are any."""
+        if not hasattr(self, "learned_"):
+            return f"<pre>{escape(repr(self))}</pre>"
+        learned = self.learned_
+        members = {
+            "mapping": [type(one.model.mapping).__name__ for one in learned.trained],
+            "columns": [getattr(one.preprocess, "kind", "several") for one in learned.trained],
+            "share": learned.share,
+            "log score": [one.score for one in learned.trained],
+        }
+        spoken = ", ".join(f"{word} = {given}" for word, given in self.primary.items())
+        sentence = (
+            f"{type(self.family_).__name__} ({spoken}), {len(self.auxiliary)} auxiliary columns."
+        )
+        return notebook.table(sentence, members, self.status_)
 
     # --- inside ---
 

@@ -8,17 +8,18 @@ that what members disagree about does not average out. Given the member, units a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ldf import check, frame
+from ldf import check, frame, notebook
 from ldf.distributions import Distribution, Mixture
 from ldf.distributions.base import check_mass
 from ldf.special import check_draws
 from ldf.statistic import Statistic
 
+MASS = 0.9  # of intervals, unless another is asked for
 BLOCK = 1 << 20  # numbers drawn at once
 
 
@@ -118,6 +119,16 @@ class Result:
             member = np.broadcast_to(member, (len(level), len(self)))
             found.append(np.asarray(of.components[member, units].sample(1, source))[0])
         return np.concatenate(found)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first units."""
+        first = np.arange(min(len(self), notebook.SHOWN))
+        units = Units(self.units.source, self.units.label[first], self.units.components)
+        few: Any = replace(self, distribution=self.distribution[first], units=units)  # pyright: ignore
+        rest = len(self) - len(first)
+        more = f"… and {rest:,} more units. " if rest else ""
+        table = {"unit": units.label, **few._summary(MASS)}
+        return notebook.table(repr(self), table, f"{more}Intervals hold {MASS:.0%}.")
 
     def _summary(self, mass: float) -> dict[str, np.ndarray]:
         """mean, sd, lower, upper; for vectors, of each component."""

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ldf import assess, check, folds, frame
+from ldf import assess, check, folds, frame, notebook
 from ldf.baselines import NAMES
 from ldf.baselines import baselines as regressions
 from ldf.data import Data, read
@@ -71,6 +71,12 @@ class CrossValidation:
                 f"{'' if self._effective else hold:>18}"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The comparison, for a notebook."""
+        rows = sorted(self.rows(), key=lambda row: -row["log_score"])
+        held = f"{int(self.counted.sum()):,} held-out units in {len(self.split.held)} folds"
+        return notebook.of_rows(f"{held}; mean log score a unit, more is better.", rows)
 
     def to_frame(self) -> Any:
         """One row a unit and model: fold, log score, mean and sd of the predictive."""
