@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -186,3 +187,27 @@ def test_an_added_family_gives_what_the_page_shows(with_weibull: Path) -> None:
     ran = run_in(with_weibull, "-c", example.body, source=with_weibull / "src")
     assert ran.stderr == ""
     assert ran.stdout == example.output
+
+
+def _equations(first: str, last: str) -> set[str]:
+    """B4, B6: B4, B5 and B6."""
+    begin, end = (int(re.sub(r"\D", "", name)) for name in (first, last or first))
+    return {re.sub(r"\d", "", first) + str(number) for number in range(begin, end + 1)}
+
+
+def test_every_equation_of_the_paper_has_a_test_and_a_place_in_the_code() -> None:
+    appendices = {"A8", "B11", "C8", "D8"}
+    wanted = _equations("1", "64").union(*(_equations(last[0] + "1", last) for last in appendices))
+    files = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_paper*"))
+    names = re.findall(
+        r"def test_eq_([a-d]?\d+)(?:_to_([a-d]?\d+)|_and_([a-d]?\d+))?", "".join(files)
+    )
+    tested: set[str] = set()
+    for first, last, other in names:
+        tested |= _equations(first.upper(), last.upper()) | ({other.upper()} - {""})
+    assert tested == wanted
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| ([A-D]?\d+)(?:–([A-D]?\d+))? \|", page, re.MULTILINE)
+    assert set().union(*(_equations(*cell) for cell in cells)) == wanted
+    for name in re.findall(r"`(ldf\.[\w.]+)`", page):
+        pkgutil.resolve_name(name)  # or it is not there
