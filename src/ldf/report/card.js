@@ -131,7 +131,7 @@ function prediction(unit, laws) {
   places.forEach((at, i) => {
     const height = ((bottom - 10) * heights[i]) / (top || 1);
     picture.append(
-      svg("rect", { class: Math.abs(at - mean) <= 1.645 * sd ? "inside" : "outside", x: x(at) - width / 2, y: bottom - height, width, height }),
+      svg("rect", { class: "bar auxiliary", opacity: 0.7, x: x(at) - width / 2, y: bottom - height, width, height }),
     );
   });
   if (Number.isFinite(y)) {

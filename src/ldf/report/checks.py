@@ -18,9 +18,9 @@ from ldf.report.pack import array, number, text
 BINS = 20
 ASSESSED = 3000  # units at most, where nothing was cross-validated: drawn at random
 ADVICE = (
-    "These are the model's own out-of-fold answers: fits that had not seen a row answer for it, but "
-    "the members' shares were learned from all rows. For scores beside baselines, write the report "
-    "with validation=ldf.cross_validate(model, frame)."
+    "These are the model's own out-of-fold answers: fits that had not seen a row answer for it, "
+    "but the members' shares were learned from all rows. For scores beside baselines, write the "
+    "report with validation=ldf.cross_validate(model, frame)."
 )
 
 

@@ -16,9 +16,10 @@ FEATURE_CELLS = 1_500_000  # of auxiliary data in a page, at most: six million b
 
 
 def of_units(
-    of: Answers, words: Words, mass: float, threshold: float, distance: Distance
+    of: Answers, words: Words, mass: float, threshold: float, distance: Distance, drawn: bool
 ) -> list[dict[str, Any]]:
-    """Columns by name, with what they are called and how their numbers are written."""
+    """Columns by name, with what they are called and how their numbers are written. `drawn` says
+    whether the page can draw the densities itself."""
     both, auxiliary = of.posterior(of.after, "both"), of.posterior(of.before, "auxiliary")
     low, high = both.interval(mass)
     t, n = of.primary()
@@ -39,19 +40,19 @@ def of_units(
         ("entropy", "entropy of the posterior, in nats", "entropy", both.entropy(), "number"),
         ("sd", "standard deviation of the posterior", "sd", both.sd(), "value"),
         ("worth", f"auxiliary data are worth so many {words.unit}", "worth", pseudo_n, "number"),
-        ("says", f"{theta} that auxiliary data alone speak for", "says", pseudo_t / pseudo_n, "value"),
+        ("says", f"{theta} that auxiliary data speak for", "says", pseudo_t / pseudo_n, "value"),
         ("asked", f"primary data: {words.unit}", "primary", n, "number"),
         ("direct", f"direct estimate from primary data alone: {theta}", "direct", direct, "value"),
         ("shrinkage", "shrinkage: weight of all but primary data", "shrinkage", shrinkage, "share"),
         ("distance", "distance to the nearest training row", "distance", distance.each, "number"),
         ("score", "held-out log score of the primary data", "log score", scores(of), "number"),
     ]  # fmt: skip
-    for given, post in (("auxiliary", auxiliary),):
-        ends = post.interval(mass)
+    table.append(("auxiliary_mean", "mean given auxiliary data", "", auxiliary.mean(), "value"))
+    if not drawn:  # intervals stand for densities
+        ends = auxiliary.interval(mass)
         table += [
-            (f"{given}_mean", f"{theta} given {given} data: mean", "", post.mean(), "value"),
-            (f"{given}_lower", f"{theta} given {given} data: lower end", "", ends[0], "value"),
-            (f"{given}_upper", f"{theta} given {given} data: upper end", "", ends[1], "value"),
+            ("auxiliary_lower", "lower end given auxiliary data", "", ends[0], "value"),
+            ("auxiliary_upper", "upper end given auxiliary data", "", ends[1], "value"),
         ]
     return [
         {"key": key, "name": name, "short": short, "format": form, "data": array(values)}

@@ -64,7 +64,7 @@ function share(x) {
 // A value of θ, or of what is measured as θ is.
 function theta(x) {
   if (!Number.isFinite(x)) return "–";
-  return DATA.words.form === "share" ? `${digits(100 * x, 3)} %` : digits(x, 3);
+  return digits(DATA.words.times * x, 3) + DATA.words.suffix;
 }
 
 const FORMATS = { value: theta, share, number };

@@ -74,8 +74,11 @@ function ticks(low, high, about = 5) {
 }
 
 function logTicks(low, high) {
+  const steps = high / low > 1000 ? [1] : high / low > 30 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
   const found = [];
-  for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++) found.push(10 ** p);
+  for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++) {
+    for (const step of steps) found.push(step * 10 ** p);
+  }
   const inside = found.filter((t) => t >= low * 0.999 && t <= high * 1.001);
   return inside.length > 1 ? inside : [low, high];
 }
@@ -180,18 +183,16 @@ function sharpen(canvas, width, height) {
 
 // A plain table of texts: the first column names the rows.
 function plainTable(head, rows, caption) {
-  const cell = (tag, text, i, attributes = {}) =>
-    element(tag, text instanceof Node || i ? attributes : attributes, text);
   return element(
     "table",
     {},
     element("caption", { class: "unseen" }, caption),
-    element("thead", {}, element("tr", {}, ...head.map((name, i) => cell("th", name, i, { scope: "col" })))),
+    element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
     element(
       "tbody",
       {},
       ...rows.map((row) =>
-        element("tr", {}, ...row.map((text, i) => (i ? cell("td", text, i) : cell("th", text, i, { scope: "row" })))),
+        element("tr", {}, ...row.map((text, i) => element(i ? "td" : "th", i ? {} : { scope: "row" }, text))),
       ),
     ),
   );

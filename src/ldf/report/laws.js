@@ -36,6 +36,7 @@ const KINDS = {
     mean: (h, j) => h / j,
     variance: (h, j) => 1 / j,
     logDensity: (x, h, j) => 0.5 * Math.log(j) - HALF_LOG_2PI - 0.5 * j * (x - h / j) ** 2,
+    atEnd: () => 0,
     cdf: (x, h, j) => normalCdf((x - h / j) * Math.sqrt(j)),
     gain: (h, j, potential, precision) => {
       if (precision === 0) return 0;

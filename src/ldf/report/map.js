@@ -217,7 +217,7 @@ class UnitMap {
     const unit = this.picked;
     if (unit === undefined) return;
     context.strokeStyle = colour("pick");
-    const lines = [[colour("panel"), 6], [colour("pick"), 3]];
+    const lines = [["#ffffff", 6], ["#c92a2a", 3]];
     if (this.kind === "ranked") {
       context.fillStyle = colour("pick");
       const at = this.across(this.rank[unit]);

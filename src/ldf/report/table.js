@@ -1,8 +1,8 @@
 // The table: all units, of which only those in sight are in the document. It is one stop of the Tab
 // key; arrows move within it, Enter picks.
 
-const LISTED = ["mean", "lower", "upper", "exceeds", "worth", "asked", "direct", "entropy"];
-const EXTRA = new Set(["worth", "direct", "entropy", "exceeds"]); // not on a phone
+const LISTED = ["mean", "lower", "upper", "exceeds", "worth", "asked", "direct"];
+const EXTRA = new Set(["worth", "direct", "exceeds"]); // not on a phone
 const ROW = 32; // pixels
 const AROUND = 8; // rows drawn beyond those in sight
 const WHICH = {

@@ -15,6 +15,8 @@ ASKED = {
     "Poisson": ("How much more {exposure}?", "{count} in it"),
     "Gaussian": ("How many more values?", "Their mean"),
 }
+PER_CENT = 100.0
+MANY = (1.0, 1e3, 1e4, 1e5, 1e6)  # units of exposure that a rate may be told of
 
 
 @dataclass(frozen=True)
@@ -24,28 +26,34 @@ class Words:
     family: str
     theta: str  # what is estimated
     unit: str  # what statistics count
-    form: str  # how θ is written: "share" or "number"
+    times: float  # θ is written times this: 100 for a share in per cent
+    suffix: str  # and with this after it
     outcome: str  # what a predictive is of
     asked: tuple[str, str] | None  # of the what-if; None if it is not offered
     why_not: str
 
     @classmethod
-    def of(cls, family: Any, primary: dict[str, Any], component: str | None) -> Words:
+    def of(
+        cls, family: Any, primary: dict[str, Any], component: str | None, typical: float
+    ) -> Words:
+        """`typical` is the size of θ, by which its unit is chosen."""
         name = type(family).__name__
         columns = {word: column for word, column in primary.items() if isinstance(column, str)}
-        theta, unit, form, outcome = f"θ of {name}", "observations", "number", "observed"
+        theta, unit, times, outcome = f"θ of {name}", "observations", 1.0, "observed"
         if name == "Binomial":
             made, trials = columns["successes"], columns["trials"]
-            theta, unit, form = f"share of {made} in {trials}", trials, "share"
+            theta, unit, times = f"share of {made} in {trials}", trials, PER_CENT
             outcome = f"{made} among so many {trials}"
         elif component is not None:
             theta = f"share of {component}" if name == "Multinomial" else str(component)
-            form = "share" if name == "Multinomial" else "number"
+            times = PER_CENT if name == "Multinomial" else 1.0
             unit = "counted" if name == "Multinomial" else "observations"
             outcome = str(component)
         elif name == "Poisson":
             exposure = columns.get("exposure", "exposure")
-            theta = f"{columns['count']} per unit of {exposure}"
+            times = next((many for many in MANY if many * typical >= 1), MANY[-1])
+            many = "unit of" if times == 1 else f"{times:,.0f}"
+            theta = f"{columns['count']} per {many} {exposure}"
             unit, outcome = exposure, columns["count"]
         elif name == "Gaussian":
             theta, outcome = columns["mean"], columns["mean"]
@@ -59,13 +67,12 @@ class Words:
             asked = ("With which variance?", "A further estimate of the mean")
         why = f"What further data would change is not offered for the family {name}: "
         why += "the page can add successes, counts, classes and means only."
-        return cls(name, theta, unit, form, outcome, asked, why)
+        suffix = " %" if times == PER_CENT else ""
+        return cls(name, theta, unit, times, suffix, outcome, asked, why)
 
     def value(self, theta: float) -> str:
         """θ in words."""
-        if self.form == "share":
-            return f"{100 * theta:.3g} %"
-        return f"{theta:.3g}"
+        return f"{self.times * theta:.3g}{self.suffix}"
 
 
 def round_threshold(means: np.ndarray) -> float:

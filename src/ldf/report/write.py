@@ -46,11 +46,11 @@ def write(
     if not len(of):
         raise check.DataError("frame", None, None, "has no row", "give units to report")
     shown = None if of.component is None else of.units.components[of.component]
-    words = Words.of(of.data.family, model.primary, shown)
     means = np.asarray(of.posterior(of.after, "both").mean())
     if means.shape != (len(of),):
         problem, remedy = "has a θ of several parts", "report a family whose θ is one number"
-        raise check.DataError("family", None, words.family, problem, remedy)
+        raise check.DataError("family", None, type(of.data.family).__name__, problem, remedy)
+    words = Words.of(of.data.family, model.primary, shown, float(np.median(means)))
     above = round_threshold(means) if threshold is None else float(threshold)
     distance = distances(of.data.x, of.training)
     checked = checks.of_model(of, validation)
@@ -63,7 +63,8 @@ def write(
         "words": {
             "theta": words.theta,
             "unit": words.unit,
-            "form": words.form,
+            "times": words.times,
+            "suffix": words.suffix,
             "outcome": words.outcome,
             "asked": None if laws is None else words.asked,
             "why_not": words.why_not,
@@ -73,7 +74,7 @@ def write(
         "mass": mass,
         "threshold": above,
         "labels": [text(label) for label in of.units.label.tolist()],
-        "columns": columns.of_units(of, words, mass, above, distance),
+        "columns": columns.of_units(of, words, mass, above, distance, laws is not None),
         "seen": array(of.data.seen, "u1"),
         "training": array(of.training, "u1"),
         "far": array(distance.far, "u1"),
