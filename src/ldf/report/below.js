@@ -26,7 +26,7 @@ function scoresSection() {
         own.held === null ? "–" : `${share(own.held)} of ${share(own.expected)}`,
       ]);
     parts.push(
-      element("div", { class: "wide" }, plainTable(["model", "log score", `minus ${first.name}`, "90 % sets hold"], rows, "Held-out scores by model")),
+      wide(plainTable(["model", "log score", `minus ${first.name}`, "90 % sets hold"], rows, "Held-out scores by model")),
       note(
         `${checks.units.toLocaleString("en")} units, each held out once in ${checks.folds} folds; mean log score a unit, ` +
           "more is better. The last column is how many held-out units are in their 90 % sets, beside what these sets, " +
@@ -71,7 +71,7 @@ function calibrationSection() {
     false,
     picture,
     note(`The line is where calibrated bars stand, the band two standard errors. ${checks.uniform.test} test: p = ${number(checks.uniform.p)}.`),
-    element("div", { class: "wide" }, plainTable(["sets of", "hold by the model", "held", "standard error"], rows, "Coverage of held-out units")),
+    wide(plainTable(["sets of", "hold by the model", "held", "standard error"], rows, "Coverage of held-out units")),
   );
 }
 
@@ -284,6 +284,6 @@ function cardSection() {
     "Model card",
     true,
     element("div", { class: "columns" }, ...parts),
-    element("details", {}, element("summary", {}, "GATHER: what reports of estimates should tell"), element("div", { class: "wide" }, table)),
+    element("details", {}, element("summary", {}, "GATHER: what reports of estimates should tell"), wide(table)),
   );
 }

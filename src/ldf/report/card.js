@@ -70,7 +70,7 @@ function intervals(unit) {
   ]);
   return [
     element("h3", {}, "Before and after primary data"),
-    element("div", { class: "wide" }, plainTable(["given", "mean", "lower", "upper"], rows, "Intervals by what is given")),
+    wide(plainTable(["given", "mean", "lower", "upper"], rows, "Intervals by what is given")),
   ];
 }
 
@@ -97,7 +97,7 @@ function sources(unit) {
     ? `They add. Prior and auxiliary data have ${share(shrinkage)} of the weight: the direct estimate ` +
       `${shown("direct", unit)} is drawn to ${shown("mean", unit)}.`
     : "They add.";
-  return [element("h3", {}, "What each source is worth"), element("div", { class: "wide" }, table), element("p", { class: "note" }, told)];
+  return [element("h3", {}, "What each source is worth"), wide(table), element("p", { class: "note" }, told)];
 }
 
 // --- What was predicted, and what came -----------------------------------------------------------
@@ -174,7 +174,7 @@ function besides(unit) {
   const y = LAWS ? ` Observed: ${number(outcomeOf(unit))}.` : "";
   return [
     title,
-    element("div", { class: "wide" }, plainTable(["model, without this unit", "predicts", "log score"], rows, "Baselines of this unit")),
+    wide(plainTable(["model, without this unit", "predicts", "log score"], rows, "Baselines of this unit")),
     element("p", { class: "note" }, `More is better.${y}`),
   ];
 }
@@ -215,7 +215,7 @@ function featureRows(unit) {
   }
   if (FEATURES.left_out) more.push(element("p", { class: "note" }, `${FEATURES.left_out} further columns are not on this page.`));
   const told = "Bands hold the middle half and nine tenths of all units; the line is this unit.";
-  return [element("h3", {}, "Features against all units"), element("div", { class: "wide" }, table), element("p", { class: "note" }, told), ...more];
+  return [element("h3", {}, "Features against all units"), wide(table), element("p", { class: "note" }, told), ...more];
 }
 
 // The share of units below, by quantiles; of ties, the middle.

@@ -181,6 +181,20 @@ function sharpen(canvas, width, height) {
   return context;
 }
 
+// Around what may be wider than the screen: it can then be scrolled by keyboard, too.
+function wide(table) {
+  const frame = element("div", { class: "wide" }, table);
+  const named = { tabindex: 0, role: "region", "aria-label": table.caption.textContent };
+  new ResizeObserver(() => {
+    const over = frame.scrollWidth > frame.clientWidth;
+    for (const [name, value] of Object.entries(named)) {
+      if (over) frame.setAttribute(name, value);
+      else frame.removeAttribute(name);
+    }
+  }).observe(frame);
+  return frame;
+}
+
 // A plain table of texts: the first column names the rows.
 function plainTable(head, rows, caption) {
   return element(

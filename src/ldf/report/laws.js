@@ -54,7 +54,8 @@ class Law {
     for (let k = 0; k < share.length; k++) if (share[k] > 0) kept.push(k);
     this.first = kept.map((k) => first[k]);
     this.second = kept.map((k) => second[k]);
-    this.share = kept.map((k) => share[k]);
+    const total = kept.reduce((sum, k) => sum + share[k], 0);
+    this.share = kept.map((k) => share[k] / total);
   }
 
   sum(answer) {
@@ -96,13 +97,11 @@ class Law {
   updated(first, second) {
     const gain = this.first.map((a, k) => this.of.gain(a, this.second[k], first, second));
     const most = Math.max(...gain);
-    const share = this.share.map((own, k) => own * Math.exp(gain[k] - most));
-    const total = share.reduce((sum, own) => sum + own, 0);
     return new Law(
       this.kind,
       this.first.map((a) => a + first),
       this.second.map((b) => b + second),
-      share.map((own) => own / total),
+      this.share.map((own, k) => own * Math.exp(gain[k] - most)),
     );
   }
 
@@ -119,7 +118,7 @@ class Law {
     }
     low = Math.max(low, start);
     high = Math.min(high, end);
-    while (high < end && this.cdf(high) < 1 - 1e-14) high += high - low;
+    for (let i = 0; i < 60 && high < end && this.cdf(high) < 1 - 1e-14; i++) high += high - low;
     return [low, high];
   }
 

@@ -119,7 +119,7 @@ class UnitTable {
     }
     row.setAttribute("aria-selected", unit === this.picked);
     if (unit === this.picked) row.classList.add("picked");
-    if (at === this.active && document.activeElement === this.grid) row.classList.add("active");
+    if (at === this.active) row.classList.add("active");
     return row;
   }
 
@@ -156,8 +156,6 @@ class UnitTable {
       if (row) this.pick(Number(row.id.slice(4)), true);
     });
     this.grid.addEventListener("keydown", (event) => this.press(event));
-    this.grid.addEventListener("focus", () => this.draw());
-    this.grid.addEventListener("blur", () => this.draw());
     byId("search").addEventListener("input", () => this.filter());
     byId("which").addEventListener("change", () => this.filter());
     byId("save").addEventListener("click", () => saveCsv(this.units));
