@@ -144,7 +144,9 @@ def test_mixtures_are_there_to_the_last_digit(tmp_path: Path, family: str) -> No
     first, second, share = (
         array(of[key]).reshape(len(frame), -1).T for key in ("first", "second", "after")
     )
-    first, second = (part + array(y) for part, y in zip((first, second), of["primary"], strict=True))
+    first, second = (
+        part + array(y) for part, y in zip((first, second), of["primary"], strict=True)
+    )
     means = first / second if of["kind"] != "beta" else first / (first + second)
     post = model.posterior(frame, component=0 if family == "multinomial" else None)
     assert np.allclose((share * means).sum(0), post.mean(), rtol=1e-13)

@@ -73,10 +73,15 @@ def test_what_if_is_what_python_says(opening: Any, family: str) -> None:
         share = np.asarray(law.weights)[:, unit : unit + 1]
         natural = law.components.natural[:, unit : unit + 1]
         said = Said(natural, natural.zero(), share)
-        after = model.learned_.updated(said, {w: np.array(v) for w, v in DESIGN[family](n, k).items()})
+        after = model.learned_.updated(
+            said, {w: np.array(v) for w, v in DESIGN[family](n, k).items()}
+        )
         expected = mixture(after.share, model.family_.posterior(after.natural))
         low, high = expected.interval(0.9)
-        found = page.evaluate("([u, n, k]) => { const f = ldf.after(u, n, k); return [f.mean, f.lower, f.upper, f.sd]; }", [unit, n, k])
+        found = page.evaluate(
+            "([u, n, k]) => { const f = ldf.after(u, n, k); return [f.mean, f.lower, f.upper, f.sd]; }",
+            [unit, n, k],
+        )
         wanted = [expected.mean()[0], low[0], high[0], expected.sd()[0]]
         assert np.allclose(found, wanted, rtol=0, atol=1e-6)
 
@@ -123,7 +128,9 @@ def test_huge_gammas_are_nearly_normal(opening: Any) -> None:
     page = opening(written()).page
     a = 10.0 ** np.array([9, 10, 11, 12])
     z = np.array([-4.5, -1.0, 0.5, 3.0])
-    cube = (9 * a) ** 0.5 * ((1 + z / np.sqrt(a)) ** (1 / 3) - (1 - 1 / (9 * a)))  # Wilson, Hilferty
+    cube = (9 * a) ** 0.5 * (
+        (1 + z / np.sqrt(a)) ** (1 / 3) - (1 - 1 / (9 * a))
+    )  # Wilson, Hilferty
     found = evaluated(page, "gammaCdf", a + z * np.sqrt(a), a)
     assert np.allclose(found, scipy.special.ndtr(cube), rtol=1e-5, atol=1e-9)
 
@@ -227,6 +234,10 @@ def test_ten_thousand_units_stay_smooth(opening: Any) -> None:
     ):
         took = []
         for _ in range(3):
-            took.append(page.evaluate(f"() => {{ const t = performance.now(); {script}; return performance.now() - t; }}"))
+            took.append(
+                page.evaluate(
+                    f"() => {{ const t = performance.now(); {script}; return performance.now() - t; }}"
+                )
+            )
             time.sleep(0.05)
         assert median(took) < 100, script

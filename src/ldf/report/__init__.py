@@ -10,6 +10,6 @@ What the page shows is computed here, by the same code that answers in Python. T
 adds further primary data to what it was given, which conjugacy makes exact.
 """
 
-from ldf.report.write import write
+from ldf.report.explorer import write
 
 __all__ = ["write"]

@@ -90,14 +90,22 @@ function sources(unit) {
     bar.style.width = `${(100 * n) / most}%`;
     return [name, number(n), theta(rate), bar];
   });
-  const table = plainTable(["source", DATA.words.unit, "speaks for", "in comparison"], rows, "What each source is worth");
+  const table = plainTable(
+    ["source", DATA.words.unit, "speaks for", "in comparison"],
+    rows,
+    "What each source is worth",
+  );
   table.className = "worth";
   const shrinkage = valueOf("shrinkage", unit);
   const told = Number.isFinite(shrinkage)
     ? `They add. Prior and auxiliary data have ${share(shrinkage)} of the weight: the direct estimate ` +
       `${shown("direct", unit)} is drawn to ${shown("mean", unit)}.`
     : "They add.";
-  return [element("h3", {}, "What each source is worth"), wide(table), element("p", { class: "note" }, told)];
+  return [
+    element("h3", {}, "What each source is worth"),
+    wide(table),
+    element("p", { class: "note" }, told),
+  ];
 }
 
 // --- What was predicted, and what came -----------------------------------------------------------
@@ -126,23 +134,58 @@ function prediction(unit, laws) {
     ? `Before primary data came, auxiliary data had predicted ${number(mean)} ± ${number(sd)}${asked}; ${number(y)} came.`
     : `Nothing was observed here. Auxiliary data predict ${number(mean)} ± ${number(sd)}${asked}.`;
   const margin = whole ? 0.5 * step : 0;
-  const { picture, x, bottom } = plot(560, 150, low - margin, high + margin, number, told, DATA.words.outcome);
+  const { picture, x, bottom } = plot(
+    560,
+    150,
+    low - margin,
+    high + margin,
+    number,
+    told,
+    DATA.words.outcome,
+  );
   const width = Math.max(1, (x(low + step) - x(low)) * (whole ? 0.86 : 1.02));
   places.forEach((at, i) => {
     const height = ((bottom - 10) * heights[i]) / (top || 1);
     picture.append(
-      svg("rect", { class: "bar auxiliary", opacity: 0.7, x: x(at) - width / 2, y: bottom - height, width, height }),
+      svg("rect", {
+        class: "bar auxiliary",
+        opacity: 0.7,
+        x: x(at) - width / 2,
+        y: bottom - height,
+        width,
+        height,
+      }),
     );
   });
   if (Number.isFinite(y)) {
     picture.append(
-      svg("line", { x1: x(y), x2: x(y), y1: 4, y2: bottom, stroke: "var(--ink)", "stroke-width": 2.5 }),
-      svg("text", { class: "text-mark", x: x(y) + (x(y) > 440 ? -6 : 6), y: 14, "text-anchor": x(y) > 440 ? "end" : "start" }, `observed ${number(y)}`),
+      svg("line", {
+        x1: x(y),
+        x2: x(y),
+        y1: 4,
+        y2: bottom,
+        stroke: "var(--ink)",
+        "stroke-width": 2.5,
+      }),
+      svg(
+        "text",
+        {
+          class: "text-mark",
+          x: x(y) + (x(y) > 440 ? -6 : 6),
+          y: 14,
+          "text-anchor": x(y) > 440 ? "end" : "start",
+        },
+        `observed ${number(y)}`,
+      ),
     );
   }
   const score = valueOf("score", unit);
   const more = Number.isFinite(score) ? ` Its log score is ${number(score)}.` : "";
-  return [element("h3", {}, "Predicted and observed"), picture, element("p", { class: "note" }, told + more)];
+  return [
+    element("h3", {}, "Predicted and observed"),
+    picture,
+    element("p", { class: "note" }, told + more),
+  ];
 }
 
 // What was observed: successes, a count, or a mean.
@@ -162,7 +205,8 @@ const BY_UNIT = (DATA.checks.by_unit || []).map((own) => ({
 function besides(unit) {
   const title = element("h3", {}, "Beside the baselines");
   if (!BY_UNIT.length) {
-    const told = "Write the report with validation=ldf.cross_validate(model, frame) to see what each baseline says of this unit.";
+    const told =
+      "Write the report with validation=ldf.cross_validate(model, frame) to see what each baseline says of this unit.";
     return [title, element("p", { class: "note" }, told)];
   }
   const rows = BY_UNIT.filter((own) => Number.isFinite(own.score()[unit])).map((own) => [
@@ -170,18 +214,36 @@ function besides(unit) {
     number(own.mean()[unit]),
     number(own.score()[unit]),
   ]);
-  if (!rows.length) return [title, element("p", { class: "note" }, "This unit was not held out: it has no primary data to compare with.")];
+  if (!rows.length)
+    return [
+      title,
+      element(
+        "p",
+        { class: "note" },
+        "This unit was not held out: it has no primary data to compare with.",
+      ),
+    ];
   const y = LAWS ? ` Observed: ${number(outcomeOf(unit))}.` : "";
   return [
     title,
-    wide(plainTable(["model, without this unit", "predicts", "log score"], rows, "Baselines of this unit")),
+    wide(
+      plainTable(
+        ["model, without this unit", "predicts", "log score"],
+        rows,
+        "Baselines of this unit",
+      ),
+    ),
     element("p", { class: "note" }, `More is better.${y}`),
   ];
 }
 
 // --- Features ------------------------------------------------------------------------------------
 
-const FEATURES = { ...DATA.features, values: later(DATA.features.values), spread: later(DATA.features.spread) };
+const FEATURES = {
+  ...DATA.features,
+  values: later(DATA.features.values),
+  spread: later(DATA.features.spread),
+};
 const LEVELS = 101;
 const FIRST = 12; // features shown before one asks for more
 let allFeatures = false;
@@ -191,7 +253,12 @@ function featureRows(unit) {
   if (!names.length) return [];
   const each = names.map((name, j) => {
     const value = FEATURES.values()[j * UNITS + unit];
-    return { name, value, hidden: hidden[j], spread: FEATURES.spread().subarray(j * LEVELS, (j + 1) * LEVELS) };
+    return {
+      name,
+      value,
+      hidden: hidden[j],
+      spread: FEATURES.spread().subarray(j * LEVELS, (j + 1) * LEVELS),
+    };
   });
   for (const one of each) one.rank = one.hidden ? one.value : rankIn(one.spread, one.value);
   const far = (one) => (Number.isFinite(one.rank) ? -Math.abs(one.rank - 0.5) : 1);
@@ -203,7 +270,11 @@ function featureRows(unit) {
     Number.isFinite(one.rank) ? share(one.rank) : "–",
     strip(one),
   ]);
-  const table = plainTable(["feature", "here", "of units are below", "all units"], rows, "Features of this unit against all units");
+  const table = plainTable(
+    ["feature", "here", "of units are below", "all units"],
+    rows,
+    "Features of this unit against all units",
+  );
   const more = [];
   if (each.length > kept.length) {
     const button = element("button", { type: "button" }, `Show all ${each.length} features`);
@@ -211,11 +282,21 @@ function featureRows(unit) {
       allFeatures = true;
       drawCard(unit);
     });
-    more.push(element("p", { class: "note" }, `The ${kept.length} in which it is most unusual. `, button));
+    more.push(
+      element("p", { class: "note" }, `The ${kept.length} in which it is most unusual. `, button),
+    );
   }
-  if (FEATURES.left_out) more.push(element("p", { class: "note" }, `${FEATURES.left_out} further columns are not on this page.`));
+  if (FEATURES.left_out)
+    more.push(
+      element("p", { class: "note" }, `${FEATURES.left_out} further columns are not on this page.`),
+    );
   const told = "Bands hold the middle half and nine tenths of all units; the line is this unit.";
-  return [element("h3", {}, "Features against all units"), wide(table), element("p", { class: "note" }, told), ...more];
+  return [
+    element("h3", {}, "Features against all units"),
+    wide(table),
+    element("p", { class: "note" }, told),
+    ...more,
+  ];
 }
 
 // The share of units below, by quantiles; of ties, the middle.
@@ -241,12 +322,23 @@ function strip(one) {
   const picture = svg("svg", { class: "strip", viewBox: "0 0 160 16", "aria-hidden": "true" });
   const band = (from, to, y, height, opacity) => {
     const width = Math.max(1, x(spread[to]) - x(spread[from]));
-    picture.append(svg("rect", { x: x(spread[from]), y, width, height, fill: "var(--soft)", opacity }));
+    picture.append(
+      svg("rect", { x: x(spread[from]), y, width, height, fill: "var(--soft)", opacity }),
+    );
   };
   band(5, 95, 6, 4, 0.35);
   band(25, 75, 4, 8, 0.55);
   if (Number.isFinite(one.value)) {
-    picture.append(svg("line", { x1: x(one.value), x2: x(one.value), y1: 0, y2: 16, stroke: "var(--pick)", "stroke-width": 3 }));
+    picture.append(
+      svg("line", {
+        x1: x(one.value),
+        x2: x(one.value),
+        y1: 0,
+        y2: 16,
+        stroke: "var(--pick)",
+        "stroke-width": 3,
+      }),
+    );
   }
   return picture;
 }

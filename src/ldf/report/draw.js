@@ -37,8 +37,15 @@ function colour(name) {
 // --- Colours of numbers: viridis, which reads in grey and without red and green -------------------
 
 const STOPS = [
-  [68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141],
-  [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37],
+  [68, 1, 84],
+  [71, 44, 122],
+  [59, 81, 139],
+  [44, 113, 142],
+  [33, 144, 141],
+  [39, 173, 129],
+  [92, 200, 99],
+  [170, 220, 50],
+  [253, 231, 37],
 ];
 const PALETTE = Array.from({ length: 256 }, (_, i) => {
   const at = (i / 255) * (STOPS.length - 1);
@@ -69,7 +76,8 @@ function ticks(low, high, about = 5) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
   const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++)
+    found.push(k * step);
   return found;
 }
 
@@ -89,7 +97,11 @@ function plot(width, height, low, high, format, title, label) {
   const right = width - 8;
   const bottom = height - (label ? 36 : 20);
   const x = (value) => left + ((value - low) / (high - low)) * (right - left);
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
+  const picture = svg("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": title,
+  });
   picture.append(svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
   for (const tick of ticks(low, high)) {
     const end = x(tick) > right - 12 ? "end" : x(tick) < left + 12 ? "start" : "middle";
@@ -132,7 +144,9 @@ function curves(named, title, label, mark, height = 190) {
   });
   if (Number.isFinite(mark) && mark >= low && mark <= high) {
     const at = x(mark);
-    picture.append(svg("path", { class: "mark", d: `M${at} ${bottom - 7}L${at + 6} ${bottom + 4}H${at - 6}Z` }));
+    picture.append(
+      svg("path", { class: "mark", d: `M${at} ${bottom - 7}L${at + 6} ${bottom + 4}H${at - 6}Z` }),
+    );
   }
   return picture;
 }
@@ -201,12 +215,20 @@ function plainTable(head, rows, caption) {
     "table",
     {},
     element("caption", { class: "unseen" }, caption),
-    element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
+    element(
+      "thead",
+      {},
+      element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name))),
+    ),
     element(
       "tbody",
       {},
       ...rows.map((row) =>
-        element("tr", {}, ...row.map((text, i) => element(i ? "td" : "th", i ? {} : { scope: "row" }, text))),
+        element(
+          "tr",
+          {},
+          ...row.map((text, i) => element(i ? "td" : "th", i ? {} : { scope: "row" }, text)),
+        ),
       ),
     ),
   );

@@ -86,7 +86,10 @@ class Law {
   cdf(x) {
     if (x <= this.of.start) return 0;
     if (x >= this.of.end) return 1;
-    return Math.min(1, this.sum((a, b) => this.of.cdf(x, a, b)));
+    return Math.min(
+      1,
+      this.sum((a, b) => this.of.cdf(x, a, b)),
+    );
   }
 
   exceeds(x) {
@@ -170,7 +173,8 @@ class Law {
     for (let i = 0; i < x.length && below[i] + mass <= below[x.length - 1]; i++) {
       const level = below[i] + mass;
       while (below[j] < level) j++;
-      const part = j > 0 && below[j] > below[j - 1] ? (level - below[j - 1]) / (below[j] - below[j - 1]) : 1;
+      const part =
+        j > 0 && below[j] > below[j - 1] ? (level - below[j - 1]) / (below[j] - below[j - 1]) : 1;
       width.push(x[Math.max(j - 1, 0)] + part * (x[j] - x[Math.max(j - 1, 0)]) - x[i]);
     }
     const narrowest = Math.min(...width);
@@ -184,7 +188,9 @@ class Law {
       if (width[i] > 1.2 * narrowest || width[i] > before || width[i] > after) continue;
       found.push(this.level(x, i, mass));
     }
-    const best = found.filter((ends) => ends).sort((one, other) => one[1] - one[0] - other[1] + other[0]);
+    const best = found
+      .filter((ends) => ends)
+      .sort((one, other) => one[1] - one[0] - other[1] + other[0]);
     return best[0];
   }
 
@@ -229,8 +235,10 @@ class Law {
 const PREDICTED = {
   beta: (a, b, k, n) =>
     logGamma(n + 1) - logGamma(k + 1) - logGamma(n - k + 1) + KINDS.beta.gain(a, b, k, n - k),
-  gamma: (a, b, k, n) => KINDS.gamma.gain(a, b, k, n) + (k > 0 ? k * Math.log(n) : 0) - logGamma(k + 1),
-  gaussian: (h, j, y, precision) => KINDS.gaussian.gain(h, j, y * precision, precision) - HALF_LOG_2PI,
+  gamma: (a, b, k, n) =>
+    KINDS.gamma.gain(a, b, k, n) + (k > 0 ? k * Math.log(n) : 0) - logGamma(k + 1),
+  gaussian: (h, j, y, precision) =>
+    KINDS.gaussian.gain(h, j, y * precision, precision) - HALF_LOG_2PI,
 };
 
 function predicted(law, y, design) {
@@ -245,6 +253,7 @@ function predictedMoments(law, design) {
     const within = mean * (1 - mean) - variance;
     return [design * mean, Math.sqrt(design * within + design * design * variance)];
   }
-  if (law.kind === "gamma") return [design * mean, Math.sqrt(design * mean + design * design * variance)];
+  if (law.kind === "gamma")
+    return [design * mean, Math.sqrt(design * mean + design * design * variance)];
   return [mean, Math.sqrt(variance + 1 / design)];
 }

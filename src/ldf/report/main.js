@@ -26,9 +26,11 @@ function start() {
   const quantity = byId("quantity");
   for (const key of COLOURED) {
     const column = COLUMNS.get(key);
-    if (column.values().some(Number.isFinite)) quantity.append(element("option", { value: key }, column.name));
+    if (column.values().some(Number.isFinite))
+      quantity.append(element("option", { value: key }, column.name));
   }
-  for (const [value, name] of Object.entries(WHICH)) byId("which").append(element("option", { value }, name));
+  for (const [value, name] of Object.entries(WHICH))
+    byId("which").append(element("option", { value }, name));
 
   const map = new UnitMap(byId("map"), pick);
   const table = new UnitTable(pick);

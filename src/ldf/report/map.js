@@ -1,7 +1,19 @@
 // The map: areas, cells or points, or, where nothing is known of the place, units by rank with
 // their intervals. The base is drawn once and kept; what is picked is drawn over it.
 
-const COLOURED = ["mean", "lower", "upper", "width", "exceeds", "entropy", "worth", "asked", "shrinkage", "distance", "score"];
+const COLOURED = [
+  "mean",
+  "lower",
+  "upper",
+  "width",
+  "exceeds",
+  "entropy",
+  "worth",
+  "asked",
+  "shrinkage",
+  "distance",
+  "score",
+];
 
 class UnitMap {
   constructor(canvas, pick) {
@@ -58,7 +70,8 @@ class UnitMap {
     this.key = key;
     const column = COLUMNS.get(key);
     this.values = column.values();
-    [this.low, this.high] = column.format === "share" && key === "exceeds" ? [0, 1] : limits(this.values);
+    [this.low, this.high] =
+      column.format === "share" && key === "exceeds" ? [0, 1] : limits(this.values);
     const asked = column.name;
     const missing = this.values.reduce((sum, v) => sum + !Number.isFinite(v), 0);
     this.canvas.setAttribute(
@@ -153,7 +166,10 @@ class UnitMap {
   }
 
   radius() {
-    return Math.max(1.6, Math.min(9, 0.35 * Math.sqrt((this.width * this.height) / UNITS))) / Math.sqrt(this.view.scale);
+    return (
+      Math.max(1.6, Math.min(9, 0.35 * Math.sqrt((this.width * this.height) / UNITS))) /
+      Math.sqrt(this.view.scale)
+    );
   }
 
   drawPoint(context, unit) {
@@ -217,11 +233,19 @@ class UnitMap {
     const unit = this.picked;
     if (unit === undefined) return;
     context.strokeStyle = colour("pick");
-    const lines = [["#ffffff", 6], ["#c92a2a", 3]];
+    const lines = [
+      ["#ffffff", 6],
+      ["#c92a2a", 3],
+    ];
     if (this.kind === "ranked") {
       context.fillStyle = colour("pick");
       const at = this.across(this.rank[unit]);
-      context.fillRect(at - 1.5, this.y(valueOf("upper", unit)), 3, this.y(valueOf("lower", unit)) - this.y(valueOf("upper", unit)));
+      context.fillRect(
+        at - 1.5,
+        this.y(valueOf("upper", unit)),
+        3,
+        this.y(valueOf("lower", unit)) - this.y(valueOf("upper", unit)),
+      );
       context.beginPath();
       context.arc(at, this.y(valueOf("mean", unit)), 5, 0, 7);
       context.fill();
@@ -272,7 +296,12 @@ class UnitMap {
       for (let ring = this.starts[unit]; ring < this.starts[unit + 1]; ring++) {
         let before = this.rings[ring + 1] - 1;
         for (let i = this.rings[ring]; i < this.rings[ring + 1]; before = i++) {
-          const [xi, yi, xj, yj] = [this.corners[2 * i], this.corners[2 * i + 1], this.corners[2 * before], this.corners[2 * before + 1]];
+          const [xi, yi, xj, yj] = [
+            this.corners[2 * i],
+            this.corners[2 * i + 1],
+            this.corners[2 * before],
+            this.corners[2 * before + 1],
+          ];
           if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
         }
       }
@@ -300,12 +329,16 @@ class UnitMap {
     });
     this.canvas.addEventListener("pointermove", (event) => {
       if (from && this.view.scale > 1 && event.buttons) {
-        moved = moved || Math.hypot(event.clientX - from[0] - this.view.x, event.clientY - from[1] - this.view.y) > 4;
+        moved =
+          moved ||
+          Math.hypot(event.clientX - from[0] - this.view.x, event.clientY - from[1] - this.view.y) >
+            4;
         if (moved) this.look(this.view.scale, event.clientX - from[0], event.clientY - from[1]);
         return;
       }
       const unit = this.unitAt(event);
-      byId("hover").textContent = unit === undefined ? "" : `${DATA.labels[unit]}: ${shown(this.key, unit)}`;
+      byId("hover").textContent =
+        unit === undefined ? "" : `${DATA.labels[unit]}: ${shown(this.key, unit)}`;
     });
     this.canvas.addEventListener("pointerleave", () => (byId("hover").textContent = ""));
     this.canvas.addEventListener("click", (event) => {

@@ -211,6 +211,7 @@ function gammaFraction(x, a) {
 function normalCdf(z) {
   const square = (z * z) / 2;
   if (square < 1.5) return 0.5 + 0.5 * Math.sign(z) * gammaCdf(square, 0.5);
-  const tail = square > 700 ? 0 : 0.5 * Math.exp(logGammaFront(square, 0.5)) * gammaFraction(square, 0.5);
+  const tail =
+    square > 700 ? 0 : 0.5 * Math.exp(logGammaFront(square, 0.5)) * gammaFraction(square, 0.5);
   return z < 0 ? tail : 1 - tail;
 }

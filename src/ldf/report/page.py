@@ -17,7 +17,9 @@ from typing import Any
 from ldf.checkpoint import FileError, replacing
 from ldf.report.pack import to_json
 
-SCRIPTS = ("numbers", "laws", "data", "draw", "map", "table", "card", "whatif", "below", "main")
+SCRIPTS = (
+    "numbers", "laws", "data", "draw", "map", "table", "card", "whatif", "scatter", "below", "main",
+)  # fmt: skip
 MARK = '<meta name="generator" content="ldf.report">'
 
 

@@ -45,7 +45,9 @@ class UnitTable {
     const down = this.by.key === key ? !this.by.down : key !== "label";
     this.by = { key, down };
     this.filter();
-    announce(`Sorted by ${key === "label" ? "unit" : COLUMNS.get(key).name}, ${down ? "highest" : "lowest"} first`);
+    announce(
+      `Sorted by ${key === "label" ? "unit" : COLUMNS.get(key).name}, ${down ? "highest" : "lowest"} first`,
+    );
   }
 
   filter() {
@@ -77,7 +79,8 @@ class UnitTable {
       const own = cell.dataset.key === key;
       cell.setAttribute("aria-sort", own ? (down ? "descending" : "ascending") : "none");
       const button = cell.firstElementChild;
-      button.textContent = button.textContent.replace(/ [▲▼]$/, "") + (own ? (down ? " ▼" : " ▲") : "");
+      button.textContent =
+        button.textContent.replace(/ [▲▼]$/, "") + (own ? (down ? " ▼" : " ▲") : "");
     }
     this.grid.setAttribute("aria-rowcount", units.length + 1);
     byId("table-help").textContent =
@@ -96,7 +99,8 @@ class UnitTable {
     for (let at = from; at < to; at++) rows.push(this.row(at));
     rows.push(this.space(this.units.length - to));
     this.body.replaceChildren(...rows.filter((row) => row));
-    if (this.units.length) this.grid.setAttribute("aria-activedescendant", `row-${this.units[this.active]}`);
+    if (this.units.length)
+      this.grid.setAttribute("aria-activedescendant", `row-${this.units[this.active]}`);
     else this.grid.removeAttribute("aria-activedescendant");
   }
 
@@ -177,7 +181,11 @@ class UnitTable {
       this.active = Math.max(0, Math.min(last, to));
       this.reveal();
       this.draw();
-    } else if ((event.key === "Enter" || event.key === " ") && event.target === this.grid && last >= 0) {
+    } else if (
+      (event.key === "Enter" || event.key === " ") &&
+      event.target === this.grid &&
+      last >= 0
+    ) {
       event.preventDefault();
       this.pick(this.units[this.active]);
     }
@@ -190,7 +198,8 @@ const WORDS = new Intl.Collator("en", { numeric: true });
 
 function saveCsv(units) {
   // A label that begins like a formula would be run by a spreadsheet.
-  const quote = (text) => `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  const quote = (text) =>
+    `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
   const columns = DATA.columns.filter((column) => column.short);
   const lines = [["unit", ...columns.map((column) => column.key), "far"].join(",")];
   for (const unit of units) {
