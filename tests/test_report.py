@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from units import FAMILIES, LINES, fusion, villages
 
 import ldf
 from ldf import DataError, Fusion, report
@@ -22,6 +21,7 @@ from ldf.preprocess import Preprocess
 from ldf.report import page, shapes
 from ldf.report.far import distances
 from ldf.report.pack import to_json
+from units import FAMILIES, LINES, fusion, villages
 
 EVIL = "</script><script>alert(1)</script>\u2028&"
 
@@ -280,10 +280,10 @@ def test_the_model_card_tells_all_items_of_gather(tmp_path: Path) -> None:
     model, frame = fitted()
     card = content(report.write(model, frame, tmp_path / "p.html"))["card"]
     assert [own["item"] for own in card["gather"]] == list(range(1, 19))
-    assert [own["title"] for own in card["sections"]][0] == "Data"
+    assert card["sections"][0]["title"] == "Data"
     assert "Seed 0." in card["sections"][-1]["lines"]
 
 
 def test_a_model_that_is_not_fitted_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not fitted; call .fit"):
+    with pytest.raises(DataError, match="is not fitted; call"):
         report.write(fusion(), villages(), tmp_path / "p.html")

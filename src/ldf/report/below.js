@@ -1,11 +1,11 @@
 // Below the map: whether to believe it, how far direct estimates are drawn, what was learned, and
 // what the model is.
 
-function section(title, wide, ...children) {
+function section(title, full, ...children) {
   const id = `section-${title.toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
   return element(
     "section",
-    { class: wide ? "panel full" : "panel", "aria-labelledby": id },
+    { class: full ? "panel full" : "panel", "aria-labelledby": id },
     element("h2", { id }, title),
     ...children,
   );
@@ -89,20 +89,20 @@ function calibrationSection() {
     "where the observed value lies in its prediction (PIT)",
   );
   const y = (n) => bottom - ((bottom - 6) * n) / top;
-  const wide = 1 / checks.pit.length;
+  const bin = 1 / checks.pit.length;
   checks.pit.forEach((n, i) => {
     picture.append(
       svg("rect", {
         class: "bar",
-        x: x(i * wide) + 1,
+        x: x(i * bin) + 1,
         y: y(n),
-        width: x(wide) - x(0) - 2,
+        width: x(bin) - x(0) - 2,
         height: bottom - y(n),
         opacity: 0.8,
       }),
     );
   });
-  const off = 2 * Math.sqrt(even * (1 - wide));
+  const off = 2 * Math.sqrt(even * (1 - bin));
   picture.append(
     svg("rect", {
       x: left,
