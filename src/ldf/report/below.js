@@ -80,7 +80,7 @@ function calibrationSection() {
   const top = Math.max(...checks.pit, 1.6 * even);
   const told = `Histogram of the probability integral transform of ${total} held-out units in ${checks.pit.length} bins; even bars mean calibrated predictions.`;
   const { picture, x, bottom, left, right } = plot(
-    560,
+    room(),
     150,
     0,
     1,

@@ -135,7 +135,7 @@ function prediction(unit, laws) {
     : `Nothing was observed here. Auxiliary data predict ${number(mean)} ± ${number(sd)}${asked}.`;
   const margin = whole ? 0.5 * step : 0;
   const { picture, x, bottom } = plot(
-    560,
+    room(),
     150,
     low - margin,
     high + margin,
@@ -171,9 +171,9 @@ function prediction(unit, laws) {
         "text",
         {
           class: "text-mark",
-          x: x(y) + (x(y) > 440 ? -6 : 6),
+          x: x(y) + (x(y) > 0.75 * room() ? -6 : 6),
           y: 14,
-          "text-anchor": x(y) > 440 ? "end" : "start",
+          "text-anchor": x(y) > 0.75 * room() ? "end" : "start",
         },
         `observed ${number(y)}`,
       ),

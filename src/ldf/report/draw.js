@@ -91,6 +91,11 @@ function logTicks(low, high) {
   return inside.length > 1 ? inside : [low, high];
 }
 
+// How wide a picture is: as there is room, so that its words keep their size on a phone.
+function room() {
+  return Math.max(280, Math.min(560, byId("card-body").clientWidth || 560));
+}
+
 // A picture with a horizontal axis below: returns where to draw, and how to place a value.
 function plot(width, height, low, high, format, title, label) {
   const left = 8;
@@ -116,7 +121,7 @@ function plot(width, height, low, high, format, title, label) {
 
 // Density curves on one axis: [[class, law], …]. The last lie on top.
 function curves(named, title, label, mark, height = 190) {
-  const width = 560;
+  const width = room();
   const drawn = named.filter(([, law]) => law);
   const [low, high] = range(drawn.filter(([name]) => name !== "prior").map(([, law]) => law));
   const { picture, x, bottom } = plot(width, height, low, high, theta, title, label);

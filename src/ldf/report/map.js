@@ -93,19 +93,21 @@ class UnitMap {
     const known = Array.from(this.values).filter(Number.isFinite);
     const under = known.some((v) => v < this.low) ? "≤ " : "";
     const over = known.some((v) => v > this.high) ? "≥ " : "";
+    const across = room();
+    const bar = Math.round(across * (missing ? 0.6 : 0.75));
     const picture = svg(
       "svg",
-      { viewBox: "0 0 560 34", "aria-hidden": "true" },
+      { viewBox: `0 0 ${across} 34`, "aria-hidden": "true" },
       svg("defs", {}, svg("linearGradient", { id }, ...stops)),
-      svg("rect", { x: 0, y: 0, width: 400, height: 12, fill: `url(#${id})` }),
+      svg("rect", { x: 0, y: 0, width: bar, height: 12, fill: `url(#${id})` }),
       svg("text", { x: 0, y: 28 }, under + form(this.low)),
-      svg("text", { x: 200, y: 28, "text-anchor": "middle" }, form((this.low + this.high) / 2)),
-      svg("text", { x: 400, y: 28, "text-anchor": "end" }, over + form(this.high)),
+      svg("text", { x: bar / 2, y: 28, "text-anchor": "middle" }, form((this.low + this.high) / 2)),
+      svg("text", { x: bar, y: 28, "text-anchor": "end" }, over + form(this.high)),
     );
     if (missing) {
       picture.append(
-        svg("rect", { x: 424, y: 0, width: 14, height: 12, fill: "var(--missing)" }),
-        svg("text", { x: 444, y: 11 }, `no value (${missing.toLocaleString("en")})`),
+        svg("rect", { x: bar + 14, y: 0, width: 12, height: 12, fill: "var(--missing)" }),
+        svg("text", { x: bar + 31, y: 11 }, `no value (${missing.toLocaleString("en")})`),
       );
     }
     put("legend", picture);

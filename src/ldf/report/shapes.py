@@ -53,7 +53,8 @@ def _areas(geometry: Any, units: int) -> dict[str, Any]:
         raise check.DataError("geometry", None, None, problem, "give one a unit, in their order")
     import shapely
 
-    shapes = np.where(areas.kept, areas.shapes, None)
+    shapes = np.array(areas.shapes, dtype=object)
+    shapes[~areas.kept] = None
     west, south, east, north = shapely.total_bounds(shapes)
     extent = max(east - west, (north - south) * areas.aspect)
     tolerance = extent / DETAIL
@@ -102,7 +103,7 @@ def _rings(shape: Any) -> list[np.ndarray]:
 
 def _points(place: np.ndarray, names: tuple[str, ...]) -> dict[str, Any]:
     place = place.copy()
-    there = np.isfinite(place).all(1)
+    there = np.asarray(np.isfinite(place).all(1))
     if not there.any():
         return {"kind": "ranked"}
     pair = tuple(name.lower()[:3] for name in names)
