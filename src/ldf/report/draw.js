@@ -162,6 +162,7 @@ function range(laws) {
   let high = Math.max(...laws.map((law) => law.quantile(0.999)));
   if (laws[0].kind === "beta" && high - low > 0.4) return [0, 1];
   if (laws[0].kind !== "gaussian" && low < 0.25 * (high - low)) low = 0;
+  if (laws[0].kind === "beta" && 1 - high < 0.25 * (high - low)) high = 1;
   if (!(high > low)) high = low + (Math.abs(low) || 1) * 1e-3;
   return [low, high];
 }
