@@ -230,7 +230,7 @@ def test_every_example_of_the_help_runs(run: Callable[..., Ran], tmp_path: Path)
     frame = frame.rename(columns={"lit": "electrified", "asked": "households"})
     frame.to_csv("villages.csv", index=False)
     lines = examples()
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in sorted(lines, key=lambda line: " fit " not in line):
         words = line.split()
         quick = ("--mapping", "linear") if words[1] in ("fit", "validate") else ()

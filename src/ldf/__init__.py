@@ -23,7 +23,7 @@ from ldf.families import *
 from ldf.statistic import Statistic
 
 if TYPE_CHECKING:
-    from ldf import assess, datasets, folds, infer, plot, structure
+    from ldf import assess, datasets, folds, infer, plot, report, structure
     from ldf.data import DataWarning
     from ldf.ensemble import Ensemble, Member, random_search
     from ldf.estimator import CalibrationWarning, Fusion, load
@@ -42,6 +42,7 @@ _LATER = {
     "folds": "folds",
     "infer": "infer",
     "plot": "plot",
+    "report": "report",
     "structure": "structure",
     "CalibrationWarning": "estimator",
     "DataWarning": "data",
@@ -90,6 +91,7 @@ __all__ = [
     "load",
     "plot",
     "random_search",
+    "report",
     "structure",
 ]
 __all__ += families.__all__

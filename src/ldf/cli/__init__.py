@@ -19,9 +19,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
-for command in (commands.fit, commands.posterior, commands.predict, commands.validate):
+for command in (
+    *(commands.fit, commands.posterior, commands.predict),
+    *(commands.validate, commands.report, commands.inspect),
+):
     app.command()(command)
-app.command()(commands.inspect)
 app.add_typer(reproduce, name="reproduce")
 
 

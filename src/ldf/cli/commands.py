@@ -1,4 +1,4 @@
-"""The commands of everyday work: fit, posterior, predict, validate, inspect."""
+"""The commands of everyday work: fit, posterior, predict, validate, report, inspect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from ldf import assess
 from ldf.check import DataError
 from ldf.cli import files, recorded, screen
-from ldf.cli.asked import FILE, Asked, Written, options, setting
+from ldf.cli.asked import FILE, Asked, Written, names, options, setting
 from ldf.estimator import Fusion, load
 from ldf.frame import listed
 from ldf.mappings import count_weights
@@ -179,6 +179,55 @@ def validate(
         screen.table("What ldf's sets hold, beside what they should", sets)
     if out is not None:
         print(f"Written: {out}")
+
+
+@options
+def report(
+    written: Written,
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The page, an .html file.")],
+    place: Annotated[
+        str | None,
+        typer.Option(help="Columns of the coordinates; a map needs none.", metavar="X,Y"),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Also hold out units, for scores and calibration.")
+    ] = None,
+    mass: Mass = 0.9,
+    threshold: Annotated[float | None, typer.Option(help="Of P(θ > threshold).")] = None,
+    component: Component = None,
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    as_json: Json = False,
+) -> None:
+    """One page with a map, a table and a card for each unit, that opens offline.
+
+    Example: ldf report villages.ldf villages.csv --out villages.html
+    """
+    from ldf.report import write
+    from ldf.validate import cross_validate
+
+    files.check_out(out, [model, data], (".html",))
+    fitted, frame = load(model), files.read(data, written.text)
+    where = names(place)
+    if len(where) not in (0, 2):
+        raise DataError(
+            "place", None, place, "is not two columns", "write, for example, east,north"
+        )
+    shapes = frame.geometry if files.geometry_of(frame) else None
+    with (
+        screen.remarked(as_json, fitted.columns().shown),
+        screen.progress("validating", as_json) as tell,
+    ):
+        checked = cross_validate(fitted, frame, folds, progress=tell) if folds else None
+        write(
+            fitted, frame, out, validation=checked, geometry=shapes, place=where or None,
+            mass=mass, threshold=threshold, title=title, component=component,
+        )  # fmt: skip
+    if as_json:
+        screen.as_json({"file": str(out), "bytes": out.stat().st_size})
+    else:
+        print(f"Written: {out} ({out.stat().st_size / 1e6:.1f} MB)")
 
 
 def inspect(
