@@ -238,7 +238,9 @@ def test_every_example_of_the_help_runs(run: Callable[..., Ran], tmp_path: Path)
         assert ran.code == 0, f"{line}: {ran.err}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/commands.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", pytest.param("docs/commands.md", marks=pytest.mark.full)]
+)
 def test_the_commands_of_the_pages_run(run: Callable[..., Ran], page: str) -> None:
     root = Path(__file__).parent.parent
     lines = [

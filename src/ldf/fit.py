@@ -25,9 +25,9 @@ program and how rows are shuffled depend on the seed and on the state alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from threading import Event, Lock
 from typing import Any, NamedTuple
@@ -155,6 +155,16 @@ def fit(
     run: Any = partial(_chunk, model, objective, step, schedule, dropping)
     compiling, writing, interrupted = Lock(), Lock(), Event()
 
+    @contextmanager
+    def stopping() -> Iterator[None]:
+        """Whatever goes wrong, Ctrl-C among it: no lane goes on for more than a chunk."""
+        try:
+            yield
+        except BaseException:
+            interrupted.set()
+            raise
+
+    @stopping()
     def lane(number: int) -> None:
         mine, real = lanes[number]
         part: State = _some(whole, mine)
@@ -175,12 +185,8 @@ def fit(
                 if watch is not None:
                     watch(jax.tree.map(np.array, whole))
 
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        try:
-            list(pool.map(lane, range(len(lanes))))
-        except BaseException:  # Ctrl-C among them: nobody waits for more than a chunk
-            interrupted.set()
-            raise
+    with ThreadPoolExecutor(len(lanes)) as pool, stopping():
+        list(pool.map(lane, range(len(lanes))))
     return Fitted(
         weights=whole.best,
         score=whole.best_score,
