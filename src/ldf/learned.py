@@ -127,15 +127,17 @@ def _by_all_fits(model: Any, weights: Weights, ground: Ground, z: Array) -> Any:
 
 @eqx.filter_jit
 def _by_own_fit(model: Model, held: Weights, ground: Ground, z: Array, part: Array) -> Any:
-    def one(row: Array, j: Array) -> Any:
-        mine = jax.tree.map(lambda leaf: leaf[jnp.maximum(j, 0)], _double(held))
-        pseudo = model.pseudo_observations(mine, ground, row[None])
+    def one(w: Weights) -> Any:
+        pseudo = model.pseudo_observations(w, ground, z)
         if isinstance(model, MixedModel):
-            return pseudo, jnp.exp(model.log_shares(mine, row[None]))
-        return jax.tree.map(lambda leaf: leaf[None], pseudo), jnp.ones((1, 1))
+            return pseudo, jnp.exp(model.log_shares(w, z))
+        return jax.tree.map(lambda leaf: leaf[None], pseudo), jnp.ones((1, len(z)))
 
-    found = jax.vmap(one)(z, part)  # rows × components × 1
-    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf[:, :, 0], 0, 1), found)
+    # All fits answer for all rows, and a row takes its own: weights of its own would be a copy of
+    # a whole mapping a row.
+    every = jax.vmap(one)(_double(held))  # fits × components × rows
+    own, rows = jnp.maximum(part, 0), jnp.arange(len(z))
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf[own, :, rows], 0, 1), every)
 
 
 def _double(tree: Any) -> Any:
