@@ -7,8 +7,6 @@ import platform
 from importlib import metadata
 from typing import Any
 
-import numpy as np
-
 from ldf.checkpoint import version
 from ldf.report.answers import Answers
 from ldf.report.far import Distance
@@ -113,7 +111,7 @@ def _gather(
         f"Mean held-out log score {score:.3f} a unit, of {checks['units']:,} units; coverage and "
         "PIT are on this page."
     )  # fmt: skip
-    n = np.nan_to_num(of.primary()[1])
+    n = of.primary()[1]  # NaN where nothing was seen, which is neither zero nor more
     biases = (
         f"{int((~of.data.seen).sum()):,} units have no primary data, and "
         f"{int((of.data.seen & (n == 0)).sum()):,} asked nobody; whether these are missing at "

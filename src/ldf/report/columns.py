@@ -25,10 +25,9 @@ def of_units(
     t, n = of.primary()
     pseudo_t, pseudo_n = of.worth(of.before.mean())
     prior_n = float(of.worth(prior_mean(of))[1])
-    some = np.nan_to_num(n)
     with np.errstate(invalid="ignore", divide="ignore"):
         direct = np.where(n > 0, t / n, np.nan)
-        shrinkage = np.where(n > 0, 1 - some / (some + pseudo_n + prior_n), np.nan)
+        shrinkage = np.where(n > 0, 1 - n / (n + pseudo_n + prior_n), np.nan)
     share, shown = f"{mass:.0%}".replace("%", " %"), words.value(threshold)
     theta = words.theta
     table = [
@@ -76,7 +75,7 @@ def prior_mean(of: Answers) -> Any:
 def scores(of: Answers) -> np.ndarray:
     """The log-predictive of primary data given auxiliary data, NaN where nothing was seen."""
     found = np.full(len(of), np.nan)
-    saw = of.data.seen & (np.nan_to_num(of.primary()[1]) > 0)
+    saw = of.data.seen & (of.primary()[1] > 0)
     if saw.any():
         y = {word: values[saw] for word, values in of.data.y.items()}
         found[saw] = of.learned.log_score(of.before.rows(saw), y)
@@ -128,7 +127,7 @@ def design(of: Answers) -> np.ndarray:
     others. Of a mean, its precision."""
     n = of.primary()[1] * of.scale
     some = n[np.isfinite(n) & (n > 0)]
-    return np.where(np.nan_to_num(n) > 0, n, np.median(some) if len(some) else 1.0)
+    return np.where(n > 0, n, np.median(some) if len(some) else 1.0)
 
 
 def features(of: Answers) -> dict[str, Any]:
