@@ -1,6 +1,7 @@
 # Needs python3.11 (or another python3 >= 3.11) and make; everything else goes into $(VENV).
 #
 #   make test            lint, types, layers, docs, then the tests
+#   make test-browser    the tests of the explorer in Chromium, which it installs if it can
 #   make test-full       all tests, the slow ones too
 #   make demo            the demonstration, into demo/
 #   make docs            the documentation, into build/docs/
@@ -40,7 +41,7 @@ PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: install test test-full demo docs lint format bench-numerics bench-fit bench-quality \
+.PHONY: install chromium test test-browser test-full demo docs lint format bench-numerics bench-fit bench-quality \
   bench-claims bench-truth bench-infer bench-structure bench-calibration \
   bench-peers lock lock-peers clean
 
@@ -68,14 +69,20 @@ format: $(STAMP)
 
 # Tests compile much and run little of it: so compile without optimising. pytest comes last, so that
 # the output ends with its closing line.
-test: lint docs
+test: lint docs chromium
 	$(CPU) $(QUICK) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-full: $(STAMP)
+chromium: $(STAMP)
+	@$(BIN)/python tests/browser/chromium.py
+
+test-browser: chromium
+	$(CPU) $(QUICK) $(BIN)/python -m pytest tests/browser -m "full or not full"
+
+test-full: chromium
 	$(CPU) $(BIN)/python -m pytest -m "full or not full"
 
 demo: $(STAMP)
-	$(BIN)/python -m ldf.demo
+	$(BIN)/ldf demo
 
 docs: $(STAMP)
 	$(MKDOCS)

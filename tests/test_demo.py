@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
 import os
 import subprocess
 import sys
@@ -12,30 +10,32 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 import pytest
+from typer.testing import CliRunner
 
 import ldf
-from ldf import demo
-from ldf.datasets import district
+from ldf.cli import app, demo
 from units import LINES
+
+pytest.importorskip("geopandas")
 
 
 def by_itself(out: Path) -> str:
     """As `make demo` runs it."""
     environment = os.environ | {"XDG_CACHE_HOME": str(out), "XLA_FLAGS": ""}  # optimised
-    command = [sys.executable, "-m", "ldf.demo", "--out", str(out / "demo")]
+    command = [sys.executable, "-m", "ldf.cli", "demo", "--out", str(out / "demo")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def quickly(out: Path) -> str:
-    """Here, with regressions instead of networks."""
-    said = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
-        patch.setattr(demo, "keep_compiled", lambda: None)  # not for the rest of the tests
+    """Here, with regressions instead of networks and trees."""
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "Fusion", partial(ldf.Fusion, ensemble=LINES))
-        assert demo.main(["--out", str(out / "demo")]) == 0
-    return said.getvalue()
+        done = CliRunner().invoke(app, ["demo", "--out", str(out / "demo")])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 @pytest.fixture(scope="module", params=[quickly, pytest.param(by_itself, marks=pytest.mark.full)])
@@ -51,34 +51,45 @@ def demonstration(
 def test_the_demonstration_writes_what_it_says(demonstration: tuple[Path, str]) -> None:
     folder, said = demonstration
     for name, start in {
-        "district.csv": b"row,column,night_lights,",
-        "posterior.csv": b"unit,mean,sd,lower,upper,",
-        "map.png": b"\x89PNG",
+        "counties.csv": b'"fips","county","state",',
+        "rates.csv": b'"unit","mean","sd","lower","upper",',
         "model.ldf": b"PK",
+        "counties.html": b"<!doctype html>",
     }.items():
         assert str(folder / name) in said
         assert (folder / name).read_bytes().startswith(start)
-    lines = [line for line in said.splitlines() if "±" in line]
-    assert len(lines) == 4
-    assert all(float(line.split("±")[0].split()[-1]) < 0 for line in lines), said
+    assert "Loving County, Texas, had 0 homicides in 321 person-years" in said
+    others = [line for line in said.splitlines() if "±" in line]
+    assert len(others) == 4, said
+    assert "BLK" not in said, "a sensitive column is named"
 
 
-def test_its_posteriors_are_those_of_its_model(demonstration: tuple[Path, str]) -> None:
+def test_its_rates_are_those_of_its_model_and_its_table(demonstration: tuple[Path, str]) -> None:
     folder, _ = demonstration
-    with (folder / "posterior.csv").open(encoding="utf-8", newline="") as file:
-        table = list(csv.DictReader(file))
-    post = ldf.load(folder / "model.ldf").posterior(district(seed=0).columns())
+    with (folder / "rates.csv").open(encoding="utf-8", newline="") as file:
+        rates = list(csv.DictReader(file))
+    table = pyarrow.csv.read_csv(folder / "counties.csv")
+    post = ldf.load(folder / "model.ldf").posterior(table)
     close: dict[str, float] = {"rtol": 1e-12}  # it was compiled otherwise there
-    np.testing.assert_allclose([float(row["mean"]) for row in table], post.mean(), **close)
-    np.testing.assert_allclose(
-        [float(row["lower"]) for row in table], post.interval(0.9)[0], **close
-    )
+    assert [row["unit"] for row in rates] == table["county"].to_pylist()
+    np.testing.assert_allclose([float(row["mean"]) for row in rates], post.mean(), **close)
+    low = post.interval(0.9)[0]
+    np.testing.assert_allclose([float(row["lower"]) for row in rates], low, **close)
 
 
-def test_it_fails_when_it_cannot_write(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_what_it_says_of_one_county_is_its_row_of_the_table(
+    demonstration: tuple[Path, str],
 ) -> None:
-    monkeypatch.setattr(demo, "keep_compiled", lambda: None)
+    folder, said = demonstration
+    with (folder / "rates.csv").open(encoding="utf-8", newline="") as file:
+        row = next(row for row in csv.DictReader(file) if row["unit"] == "Loving, Texas")
+    n, t, low, high = (float(row[name]) for name in ("n", "t", "lower", "upper"))
+    assert f"worth {n:,.0f} person-years, with {t:.1f} homicides" in said
+    assert f"between {1e5 * low:.1f} and {1e5 * high:.1f} per 100,000 person-years" in said
+
+
+def test_it_fails_at_once_when_it_cannot_write(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file, not a folder")
-    assert demo.main(["--out", str(tmp_path / "taken")]) == 1
-    assert "not everything was written" in capsys.readouterr().err
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "taken")])
+    assert isinstance(done.exception, FileExistsError)
+    assert (tmp_path / "taken").read_text() == "a file, not a folder"

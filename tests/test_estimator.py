@@ -7,8 +7,12 @@ a fit is a function of its data, settings and seed.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.stats
+from matplotlib import pyplot
 from sklearn.base import clone
 
 import ldf
@@ -568,3 +573,28 @@ def test_a_notebook_shows_models_posteriors_and_comparisons_and_runs_nothing() -
     )
     compared = ldf.cross_validate(model, frame, 3, baselines="binomial")._repr_html_()
     assert compared.index("ldf") < compared.index("binomial")  # the better one first
+
+
+def test_a_posterior_draws_its_units_by_rank(lines: Fusion) -> None:
+    post = lines.posterior(VILLAGES)
+    figure = post.plot(mass=0.5, quantity="rate")
+    axis = figure.axes[0]
+    low, high = post.interval(0.5)
+    order = np.argsort(-post.mean(), kind="stable")
+    drawn = np.array([segment for segment in axis.collections[0].get_segments()])
+    np.testing.assert_allclose(drawn[..., 1], np.stack([low, high], -1)[order])
+    pyplot.close(figure)
+
+
+def test_a_posterior_shows_its_explorer_in_a_frame_that_reaches_nothing(
+    lines: Fusion, tmp_path: Path
+) -> None:
+    post = lines.posterior(VILLAGES)
+    page = post.explore(title="here & there", place=("east", "north"))
+    shown = page._repr_html_()
+    assert 'sandbox="allow-scripts allow-downloads"' in shown
+    (inside,) = re.findall('srcdoc="([^"]*)"', shown)
+    assert html.unescape(inside) == page.text
+    assert page.save(tmp_path / "page.html").read_text() == page.text
+    with pytest.raises(DataError, match="is of no fitted model"):
+        replace(post, page=None).explore()

@@ -276,3 +276,47 @@ def test_a_unit_from_its_features_to_its_predictive() -> None:
     assert_nothing_is_cut(figure)
     with pytest.raises(ValueError, match="2, 3 and 2 units: give three tables of the same units"):
         plot.inferences(table, plot.Profiles.of_theta(posteriors()), counts)
+
+
+# --- by rank ------------------------------------------------------------------------------------
+
+
+def test_units_are_ranked_by_their_means_with_their_own_intervals() -> None:
+    rate = FAMILY.posterior(FAMILY.prior(A, B))
+    table = plot.Ranked.of(rate, ["low", "high", "lowest"], mass=0.8).to_frame()
+    assert table["unit"].tolist() == ["high", "low", "lowest"]
+    order = [1, 0, 2]
+    np.testing.assert_allclose(table["mean"], (A / (A + B))[order])
+    for name, end in zip(("lower", "upper"), rate.interval(0.8), strict=True):
+        np.testing.assert_allclose(table[name], end[order])
+
+
+def test_few_units_are_drawn_under_one_another_by_name() -> None:
+    table = plot.Ranked.of(FAMILY.posterior(FAMILY.prior(A, B)), ["a", "b", "c"])
+    axis = plot.ranked(table, per=100.0).axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["b", "a", "c"]
+    (bars,) = axis.collections
+    ends = np.array([segment[:, 0] for segment in bars.get_segments()])
+    np.testing.assert_allclose(ends, 100 * np.stack([table.lower, table.upper], -1))
+    np.testing.assert_allclose(axis.lines[0].get_xdata(), 100 * table.mean)
+    assert "90% interval" in axis.get_xlabel()
+
+
+def test_many_units_are_drawn_side_by_side_in_the_order_of_their_means() -> None:
+    many = np.linspace(1, 9, 100)
+    table = plot.Ranked.of(FAMILY.posterior(FAMILY.prior(many, 10 - many)))
+    axis = plot.ranked(table, log=True).axes[0]
+    rank, mean = axis.lines[0].get_data()
+    np.testing.assert_array_equal(rank, np.arange(1, 101))
+    np.testing.assert_allclose(mean, many[::-1] / 10)
+    assert axis.get_yscale() == "log"
+    assert len(axis.collections[0].get_segments()) == 100
+
+
+def test_what_cannot_be_ranked_is_refused() -> None:
+    classes = ldf.Multinomial()
+    with pytest.raises(ValueError, match="several components"):
+        plot.Ranked.of(classes.posterior(classes.prior(counts=[[1.0, 2.0, 3.0]])))
+    empty = plot.Ranked.of(FAMILY.posterior(FAMILY.prior(A[:0], B[:0])))
+    with pytest.raises(ValueError, match="no unit"):
+        plot.ranked(empty)

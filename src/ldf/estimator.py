@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any, get_type_hints
 
@@ -19,7 +20,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator
 
-from ldf import check, families, notebook, store
+from ldf import check, families, notebook, report, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
@@ -201,7 +202,8 @@ class Fusion(BaseEstimator):
         pseudo = None if given == "primary" else said.mean()
         held = (part >= 0) & data.seen
         after = self._updated(said, data, given)
-        result = Posterior(self._fitted().posterior(after), units, given, pseudo, held)
+        page = partial(report.explore, self, frame)
+        result = Posterior(self._fitted().posterior(after), units, given, pseudo, held, page)
         return result if component is None else result.component(component)
 
     def predictive(self, frame: Any, given: str = "auxiliary", **design: Any) -> Predictive:

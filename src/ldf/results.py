@@ -8,7 +8,9 @@ that what members disagree about does not average out. Given the member, units a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,6 +155,7 @@ class Posterior(Result):
     given: str
     pseudo: Statistic | None  # T_x of each unit: its members' weighted mean
     out_of_fold: np.ndarray  # units that were learned from, answered for by fits without them
+    page: Callable[..., Any] | None = None  # makes the explorer of the model and the frame
 
     def __repr__(self) -> str:
         words = {"both": "auxiliary and primary data", "auxiliary": "auxiliary data"}
@@ -189,7 +192,8 @@ class Posterior(Result):
         part = self.distribution.marginal(position)
         units = Units(self.units.source, self.units.label, ())
         shared = self.pseudo if self.pseudo is None or np.ndim(self.pseudo.n) == 1 else None
-        return Posterior(part, units, self.given, shared, self.out_of_fold)
+        page = self.page and partial(self.page, component=component)
+        return Posterior(part, units, self.given, shared, self.out_of_fold, page)
 
     def to_frame(self, mass: float = 0.9) -> Any:
         """One row a unit: mean, sd, the narrowest interval of this mass, entropy, and how many
@@ -258,6 +262,22 @@ class Posterior(Result):
             f"top_{top}": (rank <= top).mean(0),
         }
         return self.units.frame(table)
+
+    def plot(self, mass: float = 0.9, **options: Any) -> Any:
+        """Units by rank, with means and intervals: a Matplotlib figure. Options are those of
+        `ldf.plot.ranked`; needs `pip install 'ldf[plot]'`."""
+        from ldf import plot
+
+        self._refuse_vector()
+        return plot.ranked(plot.Ranked.of(self, self.units.label, mass=mass), **options)
+
+    def explore(self, **options: Any) -> Any:
+        """The explorer of these units: a page that a notebook shows, and that `.save(path)` writes.
+        Options are those of `ldf.report.explore`."""
+        if self.page is None:
+            remedy = "ask model.posterior(frame), or use ldf.report"
+            raise check.DataError("posterior", None, None, "is of no fitted model", remedy)
+        return self.page(**options)
 
     def to_arviz(self, draws: int = 1000, seed: int = 0) -> Any:
         """Draws of θ as ArviZ data, with units as a dimension; needs `pip install 'ldf[arviz]'`."""

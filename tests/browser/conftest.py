@@ -1,14 +1,14 @@
-"""A browser for tests of the page: skipped where Chromium or Playwright is missing."""
+"""A browser for tests of the page: skipped where Chromium is missing."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import find_chromium
+from playwright.sync_api import sync_playwright
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -36,13 +36,10 @@ class Opened:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    driver = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
-    )
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    found = find_chromium()
     if found is None:
         pytest.skip("Chromium is not installed, and CHROMIUM does not say where it is")
-    with driver.sync_playwright() as started:
+    with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield browser
         browser.close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import axe_playwright_python
 import numpy as np
 import pytest
 import scipy.special
@@ -16,6 +16,8 @@ from pages import EVIL, fitted, written
 
 from ldf.distributions import mixture
 from ldf.learned import Said
+
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 
 pytestmark = pytest.mark.browser
 
@@ -183,11 +185,8 @@ def test_heads_sort_and_words_find(opening: Any) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing_serious(opening: Any, scheme: str, width: int) -> None:
-    source = Path(os.environ.get("AXE", "node_modules/axe-core/axe.min.js"))
-    if not source.is_file():
-        pytest.skip("axe-core is not there: npm install axe-core, or say where by AXE")
     page = opening(written(), width=width, color_scheme=scheme).page
-    page.evaluate(source.read_text(encoding="utf-8"))
+    page.evaluate(AXE.read_text(encoding="utf-8"))
     page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
     found = page.evaluate("axe.run()")["violations"]
     serious = [

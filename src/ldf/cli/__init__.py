@@ -11,7 +11,8 @@ import typer
 
 from ldf.check import DataError
 from ldf.cli import commands
-from ldf.cli.studies import demo, reproduce
+from ldf.cli.demo import demo
+from ldf.cli.studies import reproduce
 
 app = typer.Typer(
     help="Estimate rates of many small units from scarce counts and cheap data.",

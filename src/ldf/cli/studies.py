@@ -1,4 +1,4 @@
-"""The commands that need no data of one's own: the demonstration and the paper's two studies."""
+"""The paper's two studies as commands."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ Auxiliary = Annotated[str, typer.Option(help="Columns, by commas; left out: all 
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 Restarts = Annotated[int, typer.Option(min=1, help="Random starts, of which the best is kept.")]
 Draws = Annotated[int, typer.Option(min=1, help="Settings drawn in the search.")]
-
-
-def demo(out: Out = Path("demo"), seed: Seed = 0) -> None:
-    """The main job end to end on a simulated district."""
-    from ldf.demo import main as run
-
-    raise typer.Exit(run(["--out", str(out), "--seed", str(seed)]))
 
 
 @reproduce.command()

@@ -42,11 +42,9 @@ class Counties(NamedTuple):
 
 
 def counties() -> Counties:
-    """Read them. Needs `pip install 'ldf[data]'`."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise ImportError("PyArrow is not installed: pip install 'ldf[data]'") from None
+    """Read them."""
+    from pyarrow import parquet
+
     table = parquet.read_table(FILE)
     column = {name: table[name].to_numpy() for name in table.column_names}
     own = {name: column.pop(name) for name in (*IDS, *PRIMARY.values(), "geometry")}

@@ -23,6 +23,7 @@ from ldf.plot.comparisons import Differences, Entropies, differences, entropies
 from ldf.plot.maps import areas, grids, points
 from ldf.plot.one_unit import Features, features, inferences
 from ldf.plot.projection import Areas
+from ldf.plot.ranked import Ranked, ranked
 from ldf.plot.ridges import profiles
 from ldf.plot.roles import ROLES, Role
 from ldf.plot.selection import Objective, objective
@@ -44,6 +45,7 @@ __all__ = [
     "Objective",
     "Pit",
     "Profiles",
+    "Ranked",
     "Role",
     "Worth",
     "areas",
@@ -61,5 +63,6 @@ __all__ = [
     "points",
     "posteriors",
     "profiles",
+    "ranked",
     "worth",
 ]

@@ -10,6 +10,7 @@ What the page shows is computed here, by the same code that answers in Python. T
 adds further primary data to what it was given, which conjugacy makes exact.
 """
 
-from ldf.report.explorer import write
+from ldf.report.explorer import explore, write
+from ldf.report.page import Page
 
-__all__ = ["write"]
+__all__ = ["Page", "explore", "write"]

@@ -13,14 +13,13 @@ from ldf.report import card, checks, columns, shapes
 from ldf.report.answers import Answers
 from ldf.report.far import distances
 from ldf.report.pack import array, text
-from ldf.report.page import page, save
+from ldf.report.page import Page, page
 from ldf.report.words import Words, round_threshold
 
 
-def write(
+def explore(
     model: Any,
     frame: Any,
-    path: Any,
     *,
     validation: Any = None,
     geometry: Any = None,
@@ -29,8 +28,8 @@ def write(
     threshold: float | None = None,
     title: str | None = None,
     component: Any = None,
-) -> Path:
-    """Write the explorer of a fitted model and a frame: one HTML file that opens offline.
+) -> Page:
+    """The explorer of a fitted model and a frame: one HTML page that opens offline.
 
     validation  what ldf.cross_validate gave, for scores beside baselines
     geometry    a shape a unit: well-known binary, shapely's, a column of geopandas, or plot.Areas
@@ -39,7 +38,7 @@ def write(
     threshold   of the exceedance P(θ > threshold); the mean of all units if left out
     component   of a θ that is a vector: which is shown, by name or number
 
-    A file that is already there is replaced only if it is such a page.
+    A notebook shows the page; `.save(path)` writes it.
     """
     check_mass(mass)
     of = Answers.of(model, frame, component)
@@ -85,4 +84,10 @@ def write(
         "checks": checked,
         "card": card.model_card(of, words, mass, distance, checked),
     }
-    return save(path, page(content, named))
+    return page(content, named)
+
+
+def write(model: Any, frame: Any, path: Any, **options: Any) -> Path:
+    """Write the explorer into a file; the options are those of `explore`. A file that is already
+    there is replaced only if it is such a page."""
+    return explore(model, frame, **options).save(path)

@@ -9,6 +9,7 @@ import base64
 import html
 import os
 import secrets
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -20,10 +21,41 @@ from ldf.report.pack import to_json
 SCRIPTS = (
     "numbers", "laws", "data", "draw", "map", "table", "card", "whatif", "scatter", "below", "main",
 )  # fmt: skip
+HEIGHT = 900  # pixels, in a notebook
 MARK = '<meta name="generator" content="ldf.report">'
 
 
-def page(content: dict[str, Any], title: str) -> str:
+@dataclass(frozen=True)
+class Page:
+    """One HTML page, which needs nothing else."""
+
+    text: str
+
+    def save(self, path: Any) -> Path:
+        """Written beside and moved into place; over nothing but an older page."""
+        target = Path(os.path.realpath(path))
+        if not target.parent.is_dir():
+            raise FileError(path, "would be in a folder that is not there", "make the folder first")
+        if target.is_dir():
+            raise FileError(path, "is a folder", "give the name of a file in it")
+        if target.exists():
+            with open(target, "rb") as file:
+                if MARK.encode() not in file.read(1024):
+                    raise FileError(path, "is there and is no report", "give another name")
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with replacing(target, beside) as file:
+            file.write(self.text.encode())
+        return target
+
+    def _repr_html_(self) -> str:
+        """In a frame of its own, which can reach nothing of the notebook."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.text)}" sandbox="allow-scripts allow-downloads" '
+            f'title="explorer" style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
+        )
+
+
+def page(content: dict[str, Any], title: str) -> Page:
     script = "\n".join(["(() => {", '"use strict";', *map(_source, _files()), "})();"])
     style = _source("page.css")
     policy = (
@@ -41,7 +73,7 @@ def page(content: dict[str, Any], title: str) -> str:
     filled = []
     for piece in _pieces(_source("page.html"), tuple(parts)):
         filled.append(parts.get(piece, piece))
-    return "".join(filled)
+    return Page("".join(filled))
 
 
 def _files() -> list[str]:
@@ -67,20 +99,3 @@ def _pieces(template: str, names: tuple[str, ...]) -> list[str]:
             cut += [before, found, after]
         pieces = [piece for piece in cut if piece]
     return pieces
-
-
-def save(path: Any, text: str) -> Path:
-    """Written beside and moved into place; over nothing but an older page."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileError(path, "would be in a folder that is not there", "make the folder first")
-    if target.is_dir():
-        raise FileError(path, "is a folder", "give the name of a file in it")
-    if target.exists():
-        with open(target, "rb") as file:
-            if MARK.encode() not in file.read(1024):
-                raise FileError(path, "is there and is no report", "give another name")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    with replacing(target, beside) as file:
-        file.write(text.encode())
-    return target

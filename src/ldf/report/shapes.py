@@ -17,6 +17,7 @@ from ldf.report.pack import array
 
 GRID = 65535
 DETAIL = 3000  # parts of the extent that an outline may be off by one of
+MARGIN = 0.015  # of the extent, around the outermost points
 MOST = 1_200_000  # corners in a page
 GEOGRAPHIC = (("lon", "lat"), ("lng", "lat"), ("x", "y"))
 
@@ -111,8 +112,8 @@ def _points(place: np.ndarray, names: tuple[str, ...]) -> dict[str, Any]:
         place[:, 0] *= np.cos(np.radians(np.median(place[there, 1])))
     low, high = place[there].min(0), place[there].max(0)
     step = _step(place[there])
-    if step is not None:  # a cell is drawn around its place
-        low, high = low - step / 2, high + step / 2
+    room = MARGIN * (high - low).max() if step is None else step / 2  # a cell is around its place
+    low, high = low - room, high + room
     extent = float(max((high - low).max(), 1e-300))
     flat = np.stack([place[:, 0] - low[0], high[1] - place[:, 1]], -1) / extent
     missing = int((~there).sum())
