@@ -17,6 +17,7 @@ and its best state is kept.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -72,14 +73,16 @@ def boost(
     counts = weight[:, None] > 0
     nothing = np.zeros((len(weight), model.outputs))
     reference = np.zeros(len(used)) if reference is None else reference
-    own = _padded(({name: values[used] for name, values in y.items()}, reference[used]))
+    slopes_at = _slopes(
+        model, objective, ground, {name: values[used] for name, values in y.items()},
+        reference[used],
+    )  # fmt: skip
     known: list[Any] = [None, None]
 
     def at(outputs: np.ndarray) -> list[np.ndarray]:
         """XGBoost asks for the score of what it has learned, then for the slopes there."""
         if known[0] is None or not np.array_equal(known[0], outputs):
-            found = _slopes(model, objective, ground, own, _padded(outputs))
-            known[:] = outputs, [values[: len(weight)] for values in found]
+            known[:] = outputs, slopes_at(outputs)
         return known[1]
 
     def steps(outputs: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -124,14 +127,22 @@ def boost(
 
 
 def _slopes(
-    model: Model, objective: Objective, ground: Ground, rows: tuple[Any, Any], outputs: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Of each row: its log-predictive, and the slope and curvature of its worth in each output."""
-    # Of the mapping only the formulation matters here: one program serves trees of any depth.
+    model: Model, objective: Objective, ground: Ground, y: Any, reference: np.ndarray
+) -> Callable[[np.ndarray], list[np.ndarray]]:
+    """Of each row, at given outputs: its log-predictive, and the slope and curvature of its worth
+    in each output. A round asks once, so what stays the same is handed to JAX here."""
+    # Of the mapping only the formulation matters: one program serves trees of any depth.
     model = Model(model.family, Linear(by=model.mapping.formulation), model.certain)
     with jax.enable_x64(True):
-        held = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), (ground, *rows, outputs))
-        return tuple(map(np.asarray, _compiled_slopes(model, objective, *held)))
+        rows = (ground, *_padded((y, reference)))
+        rows = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), rows)
+
+    def at(outputs: np.ndarray) -> list[np.ndarray]:
+        with jax.enable_x64(True):
+            found = _compiled_slopes(model, objective, *rows, _padded(np.float64(outputs)))
+        return [np.asarray(values)[: len(outputs)] for values in found]
+
+    return at
 
 
 @eqx.filter_jit

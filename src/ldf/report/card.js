@@ -132,7 +132,7 @@ function prediction(unit, laws) {
   const asked = whole ? ` of ${number(design)} ${unitWord}` : "";
   const told = seen
     ? `Before primary data came, auxiliary data had predicted ${number(mean)} ± ${number(sd)}${asked}; ${number(y)} came.`
-    : `Nothing was observed here. Auxiliary data predict ${number(mean)} ± ${number(sd)}${asked}.`;
+    : `Nothing was observed here. Auxiliary data predict ${number(mean)} ± ${number(sd)}${asked}, as in the median unit.`;
   const margin = whole ? 0.5 * step : 0;
   const { picture, x, bottom } = plot(
     room(),
