@@ -15,7 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import ldf
-from ldf.cli import app, demo
+from ldf.cli import app, demonstration
+from ldf.datasets import Counties, counties
 from units import LINES
 
 pytest.importorskip("geopandas")
@@ -29,17 +30,30 @@ def by_itself(out: Path) -> str:
     return done.stdout
 
 
+def some_counties() -> Counties:
+    """Every twentieth, Loving County, and five columns, one of them sensitive."""
+    known = counties()
+    rows = np.unique([*range(0, len(known.fips), 20), int(np.argmin(known.person_years))])
+    names = [*known.names[:4], known.sensitive[0]]
+    columns = [known.names.index(name) for name in names]
+    features = known.features[rows][:, columns]
+    own = {name: getattr(known, name)[rows] for name in ("fips", "county", "state", "geometry")}
+    counted = {name: getattr(known, name)[rows] for name in ("homicides", "person_years")}
+    return Counties(**own, **counted, features=features, names=tuple(names))
+
+
 def quickly(out: Path) -> str:
-    """Here, with regressions instead of networks and trees."""
+    """Here, with few counties, and regressions instead of networks and trees."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "Fusion", partial(ldf.Fusion, ensemble=LINES))
+        patch.setattr(demonstration, "counties", some_counties)
+        patch.setattr(demonstration, "Fusion", partial(ldf.Fusion, ensemble=LINES))
         done = CliRunner().invoke(app, ["demo", "--out", str(out / "demo")])
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
 @pytest.fixture(scope="module", params=[quickly, pytest.param(by_itself, marks=pytest.mark.full)])
-def demonstration(
+def done(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str]:
     """The folder it made, and what it said."""
@@ -48,11 +62,11 @@ def demonstration(
     return new / "demo", said
 
 
-def test_the_demonstration_writes_what_it_says(demonstration: tuple[Path, str]) -> None:
-    folder, said = demonstration
+def test_the_demonstration_writes_what_it_says(done: tuple[Path, str]) -> None:
+    folder, said = done
     for name, start in {
-        "counties.csv": b'"fips","county","state",',
-        "rates.csv": b'"unit","mean","sd","lower","upper",',
+        "counties.csv": b"fips,county,state,",
+        "rates.csv": b"unit,mean,sd,lower,upper,",
         "model.ldf": b"PK",
         "counties.html": b"<!doctype html>",
     }.items():
@@ -60,12 +74,12 @@ def test_the_demonstration_writes_what_it_says(demonstration: tuple[Path, str]) 
         assert (folder / name).read_bytes().startswith(start)
     assert "Loving County, Texas, had 0 homicides in 321 person-years" in said
     others = [line for line in said.splitlines() if "±" in line]
-    assert len(others) == 4, said
+    assert len(others) == 5, said
     assert "BLK" not in said, "a sensitive column is named"
 
 
-def test_its_rates_are_those_of_its_model_and_its_table(demonstration: tuple[Path, str]) -> None:
-    folder, _ = demonstration
+def test_its_rates_are_those_of_its_model_and_its_table(done: tuple[Path, str]) -> None:
+    folder, _ = done
     with (folder / "rates.csv").open(encoding="utf-8", newline="") as file:
         rates = list(csv.DictReader(file))
     table = pyarrow.csv.read_csv(folder / "counties.csv")
@@ -77,14 +91,14 @@ def test_its_rates_are_those_of_its_model_and_its_table(demonstration: tuple[Pat
     np.testing.assert_allclose([float(row["lower"]) for row in rates], low, **close)
 
 
-def test_what_it_says_of_one_county_is_its_row_of_the_table(
-    demonstration: tuple[Path, str],
+def test_what_it_says_of_one_county_is_its_row_of_the_tables(
+    done: tuple[Path, str],
 ) -> None:
-    folder, said = demonstration
+    folder, said = done
     with (folder / "rates.csv").open(encoding="utf-8", newline="") as file:
         row = next(row for row in csv.DictReader(file) if row["unit"] == "Loving, Texas")
-    n, t, low, high = (float(row[name]) for name in ("n", "t", "lower", "upper"))
-    assert f"worth {n:,.0f} person-years, with {t:.1f} homicides" in said
+    n, low, high = (float(row[name]) for name in ("pseudo_observations", "lower", "upper"))
+    assert f"worth {n:,.0f} person-years, with " in said
     assert f"between {1e5 * low:.1f} and {1e5 * high:.1f} per 100,000 person-years" in said
 
 

@@ -1,7 +1,9 @@
 """One fit to the last digit: for mappings with few weights, such as regressions.
 
 The trainer takes many noisy steps on many fits; a regression has one best answer and deserves it.
-All rows at once, in float64, by a quasi-Newton method:
+All rows at once, in float64, by Newton's method where the mapping is linear in its weights (second
+derivatives are then cheap, and columns that tell the same do not slow it down), by a quasi-Newton
+method otherwise:
 
     score = Σ_i w_i ℓ(log p(y_i | T_x(x_i; φ))) / Σ_i w_i  −  penalty · |φ|²
 """
@@ -19,11 +21,13 @@ import scipy.optimize
 from jax.flatten_util import ravel_pytree
 from scipy.special import log_softmax, logsumexp, softmax
 
-from ldf.mappings import Weights, squared
+from ldf.mappings import Linear, Weights, count_weights, squared
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
 from ldf.special import Array
 from ldf.step import mixture_weights
+
+WORK = 2e9  # multiplications that second derivatives may take
 
 
 class Solved(NamedTuple):
@@ -47,6 +51,34 @@ def _score(
     return jax.value_and_grad(score)(flat)
 
 
+@eqx.filter_jit
+def _bend(
+    model: Model, flat: Array, like: Weights, ground: Ground, x: Any, y: Any, w: Any, penalty: Any
+) -> Array:
+    """Second derivatives of what is minimised, where the mapping is linear in its weights: those by
+    its outputs, row by row, between what each weight does to each output."""
+    unravel = ravel_pytree(like)[1]
+
+    def apply(at: Array, row: Array) -> Array:
+        return model.mapping.apply(unravel(at), row)
+
+    def slope(outputs: Array) -> Array:
+        def total(outputs: Array) -> Array:
+            pseudo = model.from_outputs(outputs, ground)
+            log_predictive = model.log_predictive_given(pseudo, ground, y)
+            return jnp.where(w > 0, w * log_predictive, 0.0).sum() / w.sum()
+
+        return jax.grad(total)(outputs)
+
+    outputs = jax.vmap(apply, (None, 0))(flat, x)
+    across = jnp.broadcast_to(jnp.eye(model.outputs)[:, None], (model.outputs, *outputs.shape))
+    by_outputs = jax.vmap(lambda along: jax.jvp(slope, (outputs,), (along,))[1])(across)
+    does = jax.vmap(jax.jacrev(apply), (None, 0))(flat, x)  # rows × outputs × weights
+    bent = jnp.einsum("kro,rop->rkp", by_outputs, does)
+    held = ravel_pytree(jax.grad(squared)(jax.tree.map(jnp.ones_like, like)))[0]
+    return jnp.diag(penalty * held) - jnp.einsum("rkp,rkq->pq", does, bent)
+
+
 def solve(
     model: Model,
     ground: Ground,
@@ -63,11 +95,22 @@ def solve(
         start = model.init(np.random.default_rng(0), x.shape[1]) if start is None else start
         start = jax.tree.map(_double, start)
         held = jax.tree.map(_double, (ground, x, y, weight, penalty))
-        return _climbed(lambda at: _score(model, at, start, *held), start)
+        many = count_weights(start)
+        few = isinstance(model.mapping, Linear) and model.outputs * len(x) * many**2 < WORK
+        return _climbed(
+            lambda at: _score(model, at, start, *held),
+            start,
+            (lambda at: _bend(model, at, start, *held)) if few else None,
+        )
 
 
-def _climbed(score: Callable[[Any], tuple[Array, Array]], start: Weights) -> Solved:
-    """From here to the top, given what to minimise and its slope at flat weights."""
+def _climbed(
+    score: Callable[[Any], tuple[Array, Array]],
+    start: Weights,
+    bend: Callable[[Any], Array] | None = None,
+) -> Solved:
+    """From here to the top, given what to minimise, its slope at flat weights, and, if it is cheap,
+    its second derivatives."""
     flat, unravel = ravel_pytree(start)
     best = (np.inf, np.asarray(flat), np.full(flat.shape, np.inf))
 
@@ -82,10 +125,18 @@ def _climbed(score: Callable[[Any], tuple[Array, Array]], start: Weights) -> Sol
         # back. Infinity it would take for an answer.
         return best[0] + max(1.0, abs(best[0])), np.zeros_like(slope)
 
-    options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
-    scipy.optimize.minimize(
-        function, np.asarray(flat), jac=True, method="L-BFGS-B", options=options
-    )
+    def bent(at: np.ndarray) -> np.ndarray:
+        found = np.asarray(bend(jnp.asarray(at, jnp.float64))) if bend is not None else np.eye(0)
+        return found if np.isfinite(found).all() else np.eye(len(at))
+
+    if bend is not None:
+        options: dict[str, Any] = {"maxiter": 200, "gtol": 1e-9}
+        scipy.optimize.minimize(
+            function, np.asarray(flat), jac=True, hess=bent, method="trust-exact", options=options
+        )
+    if not np.abs(best[2]).max(initial=0.0) < 1e-6:
+        options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
+        scipy.optimize.minimize(function, best[1], jac=True, method="L-BFGS-B", options=options)
     value, at, slope = best
     flat_enough = np.abs(slope).max(initial=0.0) < 1e-4 * max(1.0, abs(value))
     weights = jax.tree.map(np.asarray, unravel(jnp.asarray(at, jnp.float64)))

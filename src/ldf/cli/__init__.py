@@ -11,7 +11,7 @@ import typer
 
 from ldf.check import DataError
 from ldf.cli import commands
-from ldf.cli.demo import demo
+from ldf.cli.demonstration import demo
 from ldf.cli.studies import reproduce
 
 app = typer.Typer(

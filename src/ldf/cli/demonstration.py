@@ -9,7 +9,7 @@ and writes each county's rate with its interval, and a page with a map to look a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -66,7 +66,8 @@ def demo(
         post = model.posterior(frame)
         files.write(rates, post.to_frame(MASS))
         model.save(saved)
-        print(f"Learned: {model.status_}\n\n{in_words(known, post)}\n")
+        worth = model.pseudo_observations(frame)
+        print(f"Learned: {model.status_}\n\n{in_words(known, worth, post)}\n")
         with screen.progress("validating", quiet=False) as tell:
             checked = cross_validate(model, frame, folds=5, progress=tell)
         print(f"{checked}\n")
@@ -75,14 +76,14 @@ def demo(
     print(f"Open {page} in a browser.")
 
 
-def in_words(known: Counties, post: Posterior) -> str:
+def in_words(known: Counties, worth: Any, post: Posterior) -> str:
     """What is known of the county with the fewest people."""
     i = int(np.argmin(known.person_years))
-    row = post.to_frame(MASS).slice(i, 1).to_pylist()[0]
-    low, high = PER * row["lower"], PER * row["upper"]
+    low, high = (PER * float(end[i]) for end in post.interval(MASS))
+    t, n = worth["t"][i].as_py(), worth["n"][i].as_py()
     return (
         f"{known.county[i]} County, {known.state[i]}, had {known.homicides[i]:,} homicides in "
         f"{known.person_years[i]:,} person-years, which says next to\nnothing. Its census columns "
-        f"are worth {row['n']:,.0f} person-years, with {row['t']:.1f} homicides: with\n"
+        f"are worth {n:,.0f} person-years, with {t:.1f} homicides: with\n"
         f"probability 90 % its rate is between {low:.1f} and {high:.1f} per {PER:,} person-years."
     )
