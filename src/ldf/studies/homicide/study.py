@@ -33,12 +33,15 @@ from ldf.mixed import Mixture
 from ldf.spec import Spec
 from ldf.studies.protocol import THE_PAPERS, Protocol, beside, log_uniform, regressions
 from ldf.table import Table, empirical_rate
-from ldf.validate import CrossValidation
+from ldf.validate import CrossValidation, answer
 
 NETWORK = Network(shared=(10, 10), branch=(), activations=("tanh", "relu"), by="counts")
 EM, FULL_EM = "ldf-mm", "ldf-mm, full M-step"
 DEFAULTS = "ldf, default settings"
 PATIENCE = 50
+HELD_BACK = (
+    10.0  # a penalty under which a regression of standardised columns learns next to nothing
+)
 COMPONENTS = 3
 
 
@@ -54,6 +57,7 @@ class Homicide:
     county: np.ndarray
     state: np.ndarray
     shapes: Any  # ldf.plot.Areas, or None
+    held_back: np.ndarray  # log scores of a gamma-Poisson regression with far too much penalty
     later: dict[str, np.ndarray] | None  # log scores of another period, by what is known
 
     @property
@@ -105,7 +109,9 @@ def run(
     said, assignment = _assigned(mixture, cv)
     spec = others.get(DEFAULTS, single.spec(data))
     known = None if later is None else _later(spec, cv, later, state, protocol.seed)
-    return Homicide(cv, by_state, mixture, said, assignment, county, state, shapes, known)
+    much = regressions(family, dict.fromkeys(penalties, HELD_BACK))["gamma-poisson"]
+    weak = answer(much, table_of(data), split, protocol.seed).log_score
+    return Homicide(cv, by_state, mixture, said, assignment, county, state, shapes, weak, known)
 
 
 def _searched(protocol: Protocol) -> tuple[Ensemble, dict[str, np.ndarray]]:
@@ -157,6 +163,18 @@ def _later(
 
 def _rows(y: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
     return {name: np.asarray(values)[rows] for name, values in y.items()}
+
+
+def by_own_count(of: Homicide) -> np.ndarray:
+    """Log scores of the mixture if each county's mapping were known to be the one that its own
+    count makes likeliest: no prediction, since the count is used to choose what predicts it."""
+    counted = of.cv.counted
+    said = of.cv.answers[EM].of(counted)
+    each = np.asarray(
+        of.cv.data.family.log_predictive(said.natural, **_rows(of.cv.data.y, counted))
+    )
+    pick = (each + np.log(said.share)).argmax(0)
+    return each[pick, np.arange(each.shape[1])]
 
 
 def at_map(of: Homicide) -> tuple[np.ndarray, np.ndarray]:
