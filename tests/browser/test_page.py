@@ -202,6 +202,16 @@ def test_nothing_sticks_out_of_the_screen(opening: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_paper_has_rows_of_the_table_and_no_empty_pages(opening: Any) -> None:
+    page = opening(written(), width=794).page
+    page.emulate_media(media="print")
+    assert page.locator("#table-body tr").count() == 100
+    assert page.locator("#table-body tr.space").count() == 0
+    assert page.inner_text("#table-help").startswith("The first 100 of 120 of 120 units, by ")
+    page.emulate_media(media="screen")
+    assert page.inner_text("#table-help").startswith("120 of 120 units. Arrow keys")
+
+
 # --- Many units ---------------------------------------------------------------------------------
 
 MANY = 10_000

@@ -142,6 +142,7 @@ function prediction(unit, laws) {
     number,
     told,
     DATA.words.outcome,
+    whole,
   );
   const width = Math.max(1, (x(low + step) - x(low)) * (whole ? 0.86 : 1.02));
   places.forEach((at, i) => {

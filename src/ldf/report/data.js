@@ -44,7 +44,7 @@ function valueOf(key, unit) {
 function digits(x, n) {
   if (x === 0) return "0";
   const size = Math.abs(x);
-  if (size >= 1e7 || size < 1e-4)
+  if (size >= 1e10 || size < 1e-4)
     return x
       .toExponential(n - 1)
       .replace("e", "·10^")

@@ -97,7 +97,7 @@ function room() {
 }
 
 // A picture with a horizontal axis below: returns where to draw, and how to place a value.
-function plot(width, height, low, high, format, title, label) {
+function plot(width, height, low, high, format, title, label, whole = false) {
   const left = 8;
   const right = width - 8;
   const bottom = height - (label ? 36 : 20);
@@ -108,7 +108,7 @@ function plot(width, height, low, high, format, title, label) {
     "aria-label": title,
   });
   picture.append(svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
-  for (const tick of ticks(low, high)) {
+  for (const tick of ticks(low, high).filter((t) => !whole || Number.isInteger(t))) {
     const end = x(tick) > right - 12 ? "end" : x(tick) < left + 12 ? "start" : "middle";
     picture.append(
       svg("line", { class: "axis", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4 }),
@@ -123,7 +123,10 @@ function plot(width, height, low, high, format, title, label) {
 function curves(named, title, label, mark, height = 190) {
   const width = room();
   const drawn = named.filter(([, law]) => law);
-  const [low, high] = range(drawn.filter(([name]) => name !== "prior").map(([, law]) => law));
+  const [low, high] = range(
+    drawn.filter(([name]) => !["prior", "primary"].includes(name)).map(([, law]) => law),
+    drawn.filter(([name]) => name === "primary").map(([, law]) => law),
+  );
   const { picture, x, bottom } = plot(width, height, low, high, theta, title, label);
   const points = 240;
   const grid = Array.from({ length: points + 1 }, (_, i) => low + ((high - low) * i) / points);
@@ -152,14 +155,38 @@ function curves(named, title, label, mark, height = 190) {
     picture.append(
       svg("path", { class: "mark", d: `M${at} ${bottom - 7}L${at + 6} ${bottom + 4}H${at - 6}Z` }),
     );
+  } else if (Number.isFinite(mark)) {
+    // Farther out than what is drawn: it points there, and says where that is.
+    const beyond = mark > high;
+    const [tip, base] = beyond ? [x(high), x(high) - 9] : [x(low), x(low) + 9];
+    picture.append(
+      svg("path", { class: "mark", d: `M${tip} ${bottom - 12}L${base} ${bottom - 18}V${bottom - 6}Z` }),
+      svg(
+        "text",
+        {
+          class: "text-mark",
+          x: base + (beyond ? -5 : 5),
+          y: bottom - 8,
+          "text-anchor": beyond ? "end" : "start",
+        },
+        theta(mark),
+      ),
+    );
   }
   return picture;
 }
 
-// Where all but a thousandth of each law lies; of shares, all of it unless that is much wider.
-function range(laws) {
+// Where all but a thousandth of each law lies; of shares, all of it unless that is much wider. Laws
+// that say little may make it three times as wide on a side, and are cut off there.
+function range(laws, vague = []) {
   let low = Math.min(...laws.map((law) => law.quantile(0.001)));
   let high = Math.max(...laws.map((law) => law.quantile(0.999)));
+  const more = 2 * (high - low);
+  const [least, most] = [low - more, high + more];
+  for (const law of vague) {
+    low = Math.min(low, Math.max(least, law.quantile(0.001)));
+    high = Math.max(high, Math.min(most, law.quantile(0.999)));
+  }
   if (laws[0].kind === "beta" && high - low > 0.4) return [0, 1];
   if (laws[0].kind !== "gaussian" && low < 0.25 * (high - low)) low = 0;
   if (laws[0].kind === "beta" && 1 - high < 0.25 * (high - low)) high = 1;

@@ -42,9 +42,14 @@ class Scatter {
     context.fillStyle = colour("soft");
     const [[x0, x1], [y0, y1]] = this.ranges;
     context.textAlign = "center";
+    let free = 0; // where the next word has room
     for (const tick of options.logX ? logTicks(x0, x1) : ticks(x0, x1)) {
-      context.fillText((options.logX ? number : theta)(tick), this.at(tick, 0), this.height - 24);
-      context.fillRect(this.at(tick, 0), this.height - 40, 1, 4);
+      const word = (options.logX ? number : theta)(tick);
+      const [at, half] = [this.at(tick, 0), context.measureText(word).width / 2];
+      context.fillRect(at, this.height - 40, 1, 4);
+      if (at - half < free) continue;
+      context.fillText(word, at, this.height - 24);
+      free = at + half + 8;
     }
     context.fillText(options.xName, 56 + (this.width - 68) / 2, this.height - 6, this.width - 68);
     context.textAlign = "right";

@@ -5,6 +5,8 @@ const LISTED = ["mean", "lower", "upper", "exceeds", "worth", "asked", "direct"]
 const EXTRA = new Set(["worth", "direct", "exceeds"]); // not on a phone
 const ROW = 32; // pixels
 const AROUND = 8; // rows drawn beyond those in sight
+const PRINTED = 100; // rows on paper
+const PAPER = window.matchMedia("print");
 const WHICH = {
   all: "all units",
   seen: "with primary data",
@@ -83,15 +85,27 @@ class UnitTable {
         button.textContent.replace(/ [▲▼]$/, "") + (own ? (down ? " ▼" : " ▲") : "");
     }
     this.grid.setAttribute("aria-rowcount", units.length + 1);
-    byId("table-help").textContent =
-      `${units.length.toLocaleString("en")} of ${UNITS.toLocaleString("en")} units. ` +
-      "Arrow keys move, Enter picks, the heads of columns sort.";
     this.scroll.scrollTop = 0;
     this.reveal();
     this.draw();
   }
 
+  help() {
+    const [some, all] = [this.units.length, UNITS].map((n) => n.toLocaleString("en"));
+    const { key, down } = this.by;
+    const order = `${key === "label" ? "unit" : COLUMNS.get(key).name}, ${down ? "highest" : "lowest"} first`;
+    if (!PAPER.matches) return `${some} of ${all} units. Arrow keys move, Enter picks, the heads of columns sort.`;
+    const first = this.units.length > PRINTED ? `The first ${PRINTED} of ` : "";
+    return `${first}${some} of ${all} units, by ${order}.`;
+  }
+
   draw() {
+    byId("table-help").textContent = this.help();
+    if (PAPER.matches) {
+      const rows = this.units.slice(0, PRINTED).map((_, at) => this.row(at));
+      this.body.replaceChildren(...rows);
+      return;
+    }
     const from = Math.max(0, Math.floor(this.scroll.scrollTop / ROW) - AROUND);
     const fits = Math.ceil((this.scroll.clientHeight || 480) / ROW) + 2 * AROUND;
     const to = Math.min(this.units.length, from + fits);
@@ -159,6 +173,7 @@ class UnitTable {
       const row = event.target.closest("tr[id]");
       if (row) this.pick(Number(row.id.slice(4)), true);
     });
+    PAPER.addEventListener("change", () => this.draw());
     this.grid.addEventListener("keydown", (event) => this.press(event));
     byId("search").addEventListener("input", () => this.filter());
     byId("which").addEventListener("change", () => this.filter());

@@ -38,7 +38,11 @@ class Words:
     ) -> Words:
         """`typical` is the size of θ, by which its unit is chosen."""
         name = type(family).__name__
-        columns = {word: column for word, column in primary.items() if isinstance(column, str)}
+        columns = {
+            word: column.replace("_", " ")
+            for word, column in primary.items()
+            if isinstance(column, str)
+        }
         theta, unit, times, outcome = f"θ of {name}", "observations", 1.0, "observed"
         if name == "Binomial":
             made, trials = columns["successes"], columns["trials"]
