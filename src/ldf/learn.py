@@ -203,10 +203,9 @@ def stacked(scores: np.ndarray, weight: np.ndarray | None = None, steps: int = 1
     many = len(scores)
     weight = np.ones(scores.shape[1]) if weight is None else weight
     share = np.full(many, 1 / many)
+    ratio = np.exp(scores - scores.max(0))
     for _ in range(steps):
-        joint = np.log(share)[:, None] + scores
-        responsibility = np.exp(joint - logsumexp(joint, 0))
-        after = (responsibility @ weight + 1) / (weight.sum() + many)
+        after = (share * (ratio @ (weight / (share @ ratio))) + 1) / (weight.sum() + many)
         if np.abs(after - share).max() < 1e-8:
             break
         share = after
