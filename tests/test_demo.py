@@ -25,7 +25,7 @@ pytest.importorskip("geopandas")
 def by_itself(out: Path) -> str:
     """As `make demo` runs it."""
     environment = os.environ | {"XDG_CACHE_HOME": str(out), "XLA_FLAGS": ""}  # optimised
-    command = [sys.executable, "-m", "ldf.cli", "demo", "--out", str(out / "demo")]
+    command = [sys.executable, "-m", "ldf", "demo", "--out", str(out / "demo")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 

@@ -46,6 +46,3 @@ def _sentence(problem: BaseException) -> str:
         return f"{where}cannot be used: {problem.strerror.lower()}."
     return str(problem) or "there is not enough memory."
 
-
-if __name__ == "__main__":
-    main()
