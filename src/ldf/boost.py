@@ -134,7 +134,7 @@ def _slopes(
     # Of the mapping only the formulation matters: one program serves trees of any depth.
     model = Model(model.family, Linear(by=model.mapping.formulation), model.certain)
     with jax.enable_x64(True):
-        rows = (ground, *_padded((y, reference)))
+        rows: Any = (ground, *_padded((y, reference)))
         rows = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), rows)
 
     def at(outputs: np.ndarray) -> list[np.ndarray]:
