@@ -134,12 +134,13 @@ def _slopes(
     # Of the mapping only the formulation matters: one program serves trees of any depth.
     model = Model(model.family, Linear(by=model.mapping.formulation), model.certain)
     with jax.enable_x64(True):
-        rows: Any = (ground, *_padded((y, reference)))
-        rows = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), rows)
+        held = (ground, *_padded((y, reference)))
+        begin, own, compared = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), held)
 
     def at(outputs: np.ndarray) -> list[np.ndarray]:
         with jax.enable_x64(True):
-            found = _compiled_slopes(model, objective, *rows, _padded(np.float64(outputs)))
+            padded = _padded(np.float64(outputs))
+            found = _compiled_slopes(model, objective, begin, own, compared, padded)
         return [np.asarray(values)[: len(outputs)] for values in found]
 
     return at
