@@ -12,6 +12,7 @@
 #   make bench-quality   held-out scores on the real data of DATA, about an hour
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-studies   the paper's two studies, on shipped data and on DATA, forty minutes
+#   make bench-sources   coverage of θ when sources are missing or repeat each other, two minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
 #   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
 #   make bench-structure what mixtures, states and years are worth on the counties of DATA, half an hour
@@ -43,7 +44,7 @@ PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install chromium test test-browser test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-claims bench-studies bench-truth bench-infer bench-structure bench-calibration \
+  bench-claims bench-studies bench-sources bench-truth bench-infer bench-structure bench-calibration \
   bench-peers lock lock-peers clean
 
 install: $(STAMP)
@@ -102,6 +103,10 @@ bench-claims: $(STAMP)
 
 bench-studies: $(STAMP)
 	$(CPU) $(BIN)/python bench/studies.py --data $(DATA) --page docs/studies-measured.md
+
+bench-sources: $(STAMP)
+	$(CPU) $(BIN)/python bench/sources.py
+	$(CPU) $(BIN)/python bench/sources.py --prior weak
 
 bench-truth: $(STAMP)
 	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md

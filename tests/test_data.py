@@ -415,7 +415,7 @@ def test_a_frame_becomes_arrays() -> None:
     data = fitted(what=columns("lights", "region", "grid"))
     names = ("lights", "region=East", "region=North", "region=South", "grid")
     assert data.names == data.schema.names == names
-    assert data.schema.sources == ("lights", "region", "region", "region", "grid")
+    assert data.schema.origins == ("lights", "region", "region", "region", "grid")
     expected = [
         [1.5, 0, 1, 0, 1],
         [0, 0, 0, 1, 0],

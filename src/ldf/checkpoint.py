@@ -29,7 +29,6 @@ from safetensors.numpy import load, save
 
 from ldf.check import DataError
 from ldf.fit import State, start
-from ldf.model import Model
 from ldf.spec import Spec
 from ldf.table import Table
 
@@ -116,9 +115,10 @@ class Checkpoint:
 
 
 def _shapes(spec: Spec, inputs: int, fits: int) -> State:
-    assert spec.ensemble.network is not None  # only networks are checkpointed
-    model, width = Model(spec.family, spec.ensemble.network), np.zeros(fits, np.float32)
-    return start(model, 0, inputs, width)
+    networks = (m for m in spec.ensemble.members if m.mapping == spec.ensemble.network)
+    member = next(networks)  # only networks are checkpointed
+    inputs *= len(spec.kinds(member))
+    return start(spec.model(member), 0, inputs, np.zeros(fits, np.float32))
 
 
 # --- files --------------------------------------------------------------------------------------

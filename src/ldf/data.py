@@ -38,12 +38,16 @@ class DataWarning(UserWarning):
     """Something was done to the data that one should know."""
 
 
+def _several(names: Any) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 @dataclass(frozen=True)
 class Columns:
     """Which column of the frame is what."""
 
     primary: dict[str, Any]  # the family's word: a column, or a list of columns
-    auxiliary: tuple[str, ...]
+    auxiliary: Any  # columns, or columns by source
     per_capita: dict[str, str] = field(default_factory=dict)  # auxiliary column: its population
     weight: str | None = None  # how much a row counts in learning
     id: str | None = None
@@ -51,11 +55,17 @@ class Columns:
     design_effect: str | float | None = None  # a column, or one number for all rows
     place: tuple[str, str] | None = None  # coordinates
     sensitive: tuple[str, ...] = ()  # auxiliary columns whose names are not shown
+    # By source, if there is more than one.
+    several: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", tuple(self.sensitive))
-        names = self.auxiliary
-        object.__setattr__(self, "auxiliary", (names,) if isinstance(names, str) else tuple(names))
+        given, several = self.auxiliary, ()
+        if isinstance(given, dict):
+            several = tuple((str(source), _several(own)) for source, own in given.items())
+            given = [name for _, own in several for name in own]
+        object.__setattr__(self, "auxiliary", _several(given))
+        object.__setattr__(self, "several", several if len(several) > 1 else ())
         if self.place is not None:
             object.__setattr__(self, "place", tuple(self.place))
         for name in self.sensitive:
@@ -140,7 +150,7 @@ def read(
     if fitting:
         _refuse_uninformative(family, words, y, seen)
     if schema is None:
-        schema = Schema.learn(table, columns.auxiliary, columns.per_capita)
+        schema = Schema.learn(table, columns.auxiliary, columns.per_capita, columns.several)
     x = schema.encode(table)
     weight = _weight(table, columns.weight, seen, fitting)
     group = place = None

@@ -92,12 +92,12 @@ class Ensemble:
         mappings = (member.mapping for member in self.members)
         return next((m for m in mappings if not isinstance(m, Linear | Trees)), None)
 
-    def settled(self, rows: int, preprocess: str | None = None, mixed: bool = False) -> Ensemble:
+    def settled(self, rows: int, preprocess: str | None = None, smooth: bool = False) -> Ensemble:
         """The members for so many rows with primary data; with one preprocessing for all, if one is
-        given. Those that then are alike are one. Mixtures are of smooth mappings: their defaults
-        are without trees."""
+        given. Those that then are alike are one. Where mappings have to be smooth, defaults are
+        without trees."""
         members = self.members or (FEW if rows < LARGE else MANY)
-        if mixed and not self.members:
+        if smooth and not self.members:
             members = tuple(m for m in members if not isinstance(m.mapping, Trees))
         if preprocess is not None:
             members = dict.fromkeys(replace(member, preprocess=preprocess) for member in members)

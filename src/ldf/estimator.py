@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator
 
-from ldf import check, families, notebook, report, store
+from ldf import attribution, check, families, notebook, report, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
@@ -53,9 +53,12 @@ class Fusion(BaseEstimator):
     family      "binomial", "poisson", "multinomial", "gaussian", … or a family such as
                 ldf.Gaussian(variance=8.5)
     primary     the family's words and their columns: {"successes": "electrified", "trials": "n"}
-    auxiliary   columns that say something about the rate; text columns are categories
+    auxiliary   columns that say something about the rate; text columns are categories. Or such
+                columns by source, {"census": […], "lights": […]}: each source has a mapping of its
+                own, and a row may lack some
     prior       λ0 as family.prior(…), or "fitted" to the primary data alone, or "weak": as fitted,
-                but worth a tenth of it
+                but worth a tenth of it. None: "weak"; with several sources "fitted", so that a row
+                without any is known as well as the population is
     mapping     a mapping to use instead of the ensemble's
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
     reference   p_0 of an objective that compares: "prior" or "regression"
@@ -78,9 +81,9 @@ class Fusion(BaseEstimator):
         self,
         family: str | Family,
         primary: dict[str, Any],
-        auxiliary: list[str],
+        auxiliary: list[str] | dict[str, list[str]],
         *,
-        prior: Statistic | str = "weak",
+        prior: Statistic | str | None = None,
         mapping: Mapping | None = None,
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
@@ -158,7 +161,7 @@ class Fusion(BaseEstimator):
         """What the user said of the columns."""
         return Columns(
             primary=dict(self.primary),
-            auxiliary=tuple(self.auxiliary),
+            auxiliary=self.auxiliary,
             per_capita=dict(self.per_capita or {}),
             weight=self.weights,
             id=self.id,
@@ -183,12 +186,17 @@ class Fusion(BaseEstimator):
         if isinstance(objective, str):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
-        mixed = self.structure is not None
-        ensemble = ensemble.settled(int(data.seen.sum()), self.preprocess, mixed)
-        return Spec(
-            data.family, ensemble, self.prior, objective, self.reference, self.balance,
-            structure=self.structure,
+        spec = Spec(
+            data.family, ensemble, self._prior(data), objective, self.reference, self.balance,
+            structure=self.structure, sources=data.schema.sources,
         )  # fmt: skip
+        settled = ensemble.settled(int(data.seen.sum()), self.preprocess, spec.smooth)
+        return replace(spec, ensemble=settled)
+
+    def _prior(self, data: Data) -> Statistic | str:
+        if self.prior is not None:
+            return self.prior
+        return "fitted" if data.schema.sources else "weak"
 
     # --- answers ---
 
@@ -222,13 +230,25 @@ class Fusion(BaseEstimator):
         return Predictive(distribution, units, given, observed, data.exact())
 
     def pseudo_observations(self, frame: Any) -> Any:
-        """What auxiliary data are worth: a frame, one row a unit and source."""
+        """What auxiliary data are worth: a frame, one row a unit and source. What the sources of a
+        unit are worth adds to what they are worth together.
+
+        With several sources, `information` is how far one moves what is known of θ, KL(after ‖
+        before) in nats, where the others are known already; `information_alone` where nothing else
+        is. Of an ensemble both are its members' means."""
         data, units, part = self._read(frame)
-        statistic = self._fitted().said(data.x, part).mean()
-        table: dict[str, Any] = {"unit": units.label, "source": ["auxiliary"] * len(units)}
-        table |= _coordinates(statistic, units.components)
-        table["out_of_fold"] = (part >= 0) & data.seen
-        return units.frame(table)
+        held = (part >= 0) & data.seen
+        names = [source.name for source in data.schema.sources]
+        if not names:
+            table: dict[str, Any] = {"unit": units.label, "source": ["auxiliary"] * len(units)}
+            table |= _coordinates(self._fitted().said(data.x, part).mean(), units.components)
+            return units.frame(table | {"out_of_fold": held})
+        worth = attribution.by_source(self._fitted(), data, part)
+        table = {"unit": np.repeat(units.label, len(names)), "source": names * len(units)}
+        table |= _coordinates(worth.pseudo, units.components)
+        table |= {"information": worth.beside, "information_alone": worth.alone}
+        table["out_of_fold"] = np.repeat(held, len(names))
+        return units.frame(table, by_unit=False)
 
     def assignments(self, frame: Any, given: str = "both") -> Any:
         """Which mapping of a mixture holds for each row, p(z | x, y): a frame with the probability
@@ -292,9 +312,8 @@ class Fusion(BaseEstimator):
             "log score": [one.score for one in learned.trained],
         }
         spoken = ", ".join(f"{word} = {given}" for word, given in self.primary.items())
-        sentence = (
-            f"{type(self.family_).__name__} ({spoken}), {len(self.auxiliary)} auxiliary columns."
-        )
+        many = len(self.columns().auxiliary)
+        sentence = f"{type(self.family_).__name__} ({spoken}), {many} auxiliary columns."
         return notebook.table(sentence, members, self.status_)
 
     # --- inside ---
@@ -395,10 +414,15 @@ def _coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.nd
     if n.ndim > 1:  # a precision matrix
         return {"n": np.trace(n, axis1=-2, axis2=-1)}
     if t.ndim == 1:
-        table |= {"t": t, "n": n, "rate": t / n}
+        table |= {"t": t, "n": n, "rate": _rate(t, n)}
     else:
         table["n"] = n
         names = components if t.shape[1] == len(components) else tuple(map(str, range(t.shape[1])))
         for i, name in enumerate(names):
-            table |= {f"t of {name}": t[:, i], f"rate of {name}": t[:, i] / n}
+            table |= {f"t of {name}": t[:, i], f"rate of {name}": _rate(t[:, i], n)}
     return table
+
+
+def _rate(t: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """NaN where there is nothing to have one: a source that is missing."""
+    return np.divide(t, n, out=np.full(np.shape(n), np.nan), where=n != 0)

@@ -150,7 +150,7 @@ def fit(
     watching = _watching(rows.watched)
     rows = _padded(rows, schedule.batch)
     batches = rows.x.shape[1] // schedule.batch
-    dropping = bool((settings.dropout > 0).any())
+    dropping = bool((settings.dropout > 0).any()) or model.leaves_out
     lanes = _lanes(fits, schedule.lanes)
     run: Any = partial(_chunk, model, objective, step, schedule, dropping)
     compiling, writing, interrupted = Lock(), Lock(), Event()

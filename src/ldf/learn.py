@@ -22,21 +22,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy  # optimize is loaded when it is asked for
 from scipy.special import logsumexp
 
 from ldf import check, folds
-from ldf.ensemble import Ensemble, Member
+from ldf.ensemble import Ensemble
 from ldf.fit import State
 from ldf.ground import ground_of, log_reference
 from ldf.learned import Learned, Trained
 from ldf.mappings import Linear
-from ldf.mixed import MixedModel
-from ldf.model import Model
 from ldf.objective import balanced_weights, maximum_likelihood
-from ldf.preprocess import Blocks, Preprocess
+from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.spec import Spec
 from ldf.table import Table, empirical_rate
 from ldf.train import Job, Tell, train
@@ -56,7 +55,7 @@ def learn(
     """Learn from each training set (a row of `training`, sets × M); by default from all rows."""
     every = np.ones((1, len(table.x)), bool) if training is None else training
     every = every & table.seen & (table.weight > 0)
-    ensemble = spec.ensemble.settled(int(every.any(0).sum()), mixed=spec.structure is not None)
+    ensemble = spec.ensemble.settled(int(every.any(0).sum()), smooth=spec.smooth)
     asked, parts = ensemble.parts, _possible_parts(ensemble, table, every)
     spec = replace(spec, ensemble=replace(ensemble, parts=parts))
     sets = [_jobs(spec, table, rows, seed) for rows in every]
@@ -83,9 +82,9 @@ def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
     weight = np.where(rows, table.weight, 0.0)
     if spec.balance:
         weight[rows] *= balanced_weights(rate[rows], spec.balance)
-    kinds = {m: _kinds(spec, m) for m in ensemble.members}
+    kinds = {m: spec.kinds(m) for m in ensemble.members}
     wanted = dict.fromkeys(kind for some in kinds.values() for kind in some)
-    single = {kind: Preprocess.learn(kind, table.x[rows]) for kind in wanted}
+    single = {kind: _preprocess(spec, kind, table.x[rows]) for kind in wanted}
     learned = {
         some: single[some[0]] if len(some) == 1 else Blocks(tuple(single[kind] for kind in some))
         for some in kinds.values()
@@ -93,7 +92,7 @@ def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
     z = {some: preprocess.apply(table.x) for some, preprocess in learned.items()}
     jobs = []
     for member in ensemble.members:
-        kind, model = kinds[member], _model(spec, member)
+        kind, model = kinds[member], spec.model(member)
         ground = ground_of(model, spec.prior, table, rows, member.strength)
         reference = np.zeros(len(rows))
         if spec.objective is not maximum_likelihood:
@@ -102,23 +101,11 @@ def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
     return jobs
 
 
-def _kinds(spec: Spec, member: Member) -> tuple[str, ...]:
-    """How columns are preprocessed for a member: in one way, or in those of a mixture's parts."""
-    each = spec.structure.each if spec.structure else ()
-    return tuple(dict.fromkeys(c.preprocess or member.preprocess for c in each)) or (
-        member.preprocess,
-    )
-
-
-def _model(spec: Spec, member: Member) -> Model:
-    mixture = spec.structure
-    if mixture is None:
-        return Model(spec.family, member.mapping, spec.certain)
-    kinds = _kinds(spec, member)
-    blocks = tuple(kinds.index(c.preprocess or member.preprocess) for c in mixture.each)
-    return MixedModel(
-        spec.family, member.mapping, spec.certain, mixture, blocks if len(kinds) > 1 else ()
-    )
+def _preprocess(spec: Spec, kind: str, x: np.ndarray) -> Any:
+    many = len(spec.sources)
+    if not many:
+        return Preprocess.learn(kind, x)
+    return Sourced(Preprocess.learn(kind, x[:, :-many]), many)
 
 
 def _possible_parts(ensemble: Ensemble, table: Table, every: np.ndarray) -> int:

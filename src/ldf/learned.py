@@ -10,8 +10,8 @@ another. They answer side by side, all mappings of all fits being components of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -24,7 +24,7 @@ from ldf.distributions import PointMass, mixture
 from ldf.mappings import Weights
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
-from ldf.preprocess import Blocks, Preprocess
+from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.special import Array
 
 BLOCK = 4096  # rows answered for at once
@@ -67,7 +67,7 @@ class Trained(NamedTuple):
     """One member on one training set."""
 
     model: Model
-    preprocess: Preprocess | Blocks
+    preprocess: Preprocess | Blocks | Sourced
     ground: Ground
     weights: Weights  # leading axis: the fits that answer for new rows together
     held: Weights  # leading axis: parts; the fits that have not seen them
@@ -177,6 +177,13 @@ class Learned:
             for own, share in zip(each, self.share, strict=True)
         ]
         return _joined(weighed)
+
+    def only(self, source: int) -> Learned:
+        """One source's part of what is said, beside the others: the parts add."""
+        trained = (
+            t._replace(model=replace(cast("Any", t.model), only=source)) for t in self.trained
+        )
+        return replace(self, trained=tuple(trained))
 
     def posterior(self, said: Said) -> Any:
         """Of θ."""

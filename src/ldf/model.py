@@ -44,6 +44,11 @@ class Model(eqx.Module):
     certain: bool = False
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether learning leaves something out at random beside units."""
+        return False
+
+    @property
     def outputs(self) -> int:
         return self.family.outputs(self.mapping.formulation)
 

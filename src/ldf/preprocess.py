@@ -82,6 +82,22 @@ class Blocks(NamedTuple):
         return np.concatenate([one.apply(x) for one in self.each], 1)
 
 
+class Sourced(NamedTuple):
+    """Columns preprocessed, and after them those that say which sources are there, as they are."""
+
+    inner: Preprocess
+    sources: int
+
+    @property
+    def kind(self) -> str:
+        return self.inner.kind
+
+    def apply(self, x: Any) -> np.ndarray:
+        x = np.asarray(x, float)
+        there = x[:, -self.sources :]
+        return np.concatenate([self.inner.apply(x[:, : -self.sources]), there], 1)
+
+
 def _table(x: Any) -> np.ndarray:
     return check.numbers("auxiliary", np.asarray(x, dtype=float), absent=True)
 

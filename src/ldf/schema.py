@@ -14,6 +14,7 @@ import numpy as np
 
 from ldf.check import DataError
 from ldf.frame import Frame, listed
+from ldf.summed import Source
 
 MANY = 50  # levels, from which on a text that nearly every row has for itself is an id
 TOO_MANY = 1000
@@ -46,13 +47,28 @@ class Auxiliary(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """How auxiliary columns are encoded; stored with the model."""
+    """How auxiliary columns are encoded; stored with the model.
+
+    With several sources a row may lack all of one: for each, a column says whether it is there."""
 
     columns: tuple[Auxiliary, ...]
+    several: tuple[tuple[str, tuple[str, ...]], ...] = ()  # columns by source; none if it is one
 
     @classmethod
-    def learn(cls, table: Frame, auxiliary: tuple[str, ...], per_capita: dict[str, str]) -> Schema:
-        schema = cls(tuple(_learn(table, name, per_capita.get(name)) for name in auxiliary))
+    def learn(
+        cls,
+        table: Frame,
+        auxiliary: tuple[str, ...],
+        per_capita: dict[str, str],
+        several: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    ) -> Schema:
+        there = {n: _there(table, own) for _, own in several for n in own}
+        learned = [_learn(table, n, per_capita.get(n), there.get(n)) for n in auxiliary]
+        schema = cls(tuple(learned), several)
+        for source, own in several:
+            if not any(column.names for column in learned if column.name in own):
+                problem, remedy = "is the same in every row", "leave the source out"
+                raise DataError(source, None, None, problem, remedy)
         if not schema.names:
             found = "is the same in every row" if auxiliary else "is not given"
             remedy = "give auxiliary columns that differ between rows"
@@ -64,18 +80,36 @@ class Schema(NamedTuple):
         return schema
 
     def encode(self, table: Frame) -> np.ndarray:
-        """M × P, NaN where a number is missing."""
-        blocks = [_encode(table, column) for column in self.columns]
-        return np.concatenate([np.empty((len(table), 0)), *blocks], axis=1)
+        """M × P, NaN where a number is missing, or all of a source."""
+        there = {source: _there(table, own) for source, own in self.several}
+        of = {name: there[source] for source, own in self.several for name in own}
+        blocks = [_encode(table, column, of.get(column.name)) for column in self.columns]
+        presence = [mask[:, None].astype(float) for mask in there.values()]
+        return np.concatenate([np.empty((len(table), 0)), *blocks, *presence], axis=1)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for column in self.columns for name in column.names)
+        encoded = (name for column in self.columns for name in column.names)
+        return (*encoded, *(f"{source} is there" for source, _ in self.several))
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        """The auxiliary column that each encoded one is from."""
-        return tuple(column.name for column in self.columns for _ in column.names)
+    def origins(self) -> tuple[str, ...]:
+        """The auxiliary column, or the source, that each encoded one is of."""
+        return (
+            *(column.name for column in self.columns for _ in column.names),
+            *dict(self.several),
+        )
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each source's columns are, once they are encoded; none if there is one only."""
+        found, start = [], 0
+        sizes = {column.name: len(column.names) for column in self.columns}
+        for source, own in self.several:
+            stop = start + sum(sizes[name] for name in own)
+            found.append(Source(source, start, stop))
+            start = stop
+        return tuple(found)
 
     def described(self, table: Frame) -> tuple[list[str], list[str]]:
         """What was done to auxiliary columns: as a matter of course, and what one should know."""
@@ -101,12 +135,20 @@ class Schema(NamedTuple):
         return plain, told
 
 
-def _learn(table: Frame, name: str, per: str | None) -> Auxiliary:
+def _there(table: Frame, columns: tuple[str, ...]) -> np.ndarray:
+    """Which rows have any of a source's columns; none, if the frame has none of them."""
+    known = [name for name in columns if table.has(name)]
+    missing = [table.missing(name) for name in (columns if known else ())]
+    return ~np.all(missing, axis=0) if missing else np.zeros(len(table), bool)
+
+
+def _learn(table: Frame, name: str, per: str | None, there: np.ndarray | None) -> Auxiliary:
     values = table.divided(name, per) if per is not None else table.values(name)
     missing = table.missing(name)
     if missing.all():
         raise DataError(name, None, None, "is missing in every row", "leave the column out")
-    here, lacks = values[~missing], bool(missing.any())
+    here, missing = values[~missing], missing if there is None else missing[there]
+    lacks = bool(missing.any())
     marked = bool(missing.mean() >= SOME)
     distinct = sorted(set(here.tolist()))
     if len(distinct) == 1:
@@ -120,10 +162,12 @@ def _learn(table: Frame, name: str, per: str | None) -> Auxiliary:
     return Auxiliary(name, "category", tuple(distinct), lacks, marked)
 
 
-def _encode(table: Frame, column: Auxiliary) -> np.ndarray:
-    if not column.names:
-        return np.empty((len(table), 0))
+def _encode(table: Frame, column: Auxiliary, there: np.ndarray | None) -> np.ndarray:
+    if not column.names or (there is not None and not there.any()):
+        return np.full((len(table), len(column.names)), np.nan)
     missing = table.missing(column.name)
+    if there is not None:
+        missing = missing & there
     if not column.missing:
         problem = "is missing, and never was when the model was fitted"
         remedy = "fill it in, or fit the model to rows where it is missing"
@@ -137,4 +181,5 @@ def _encode(table: Frame, column: Auxiliary) -> np.ndarray:
         known = f"the model was fitted to {listed(column.levels)}"
         table.refuse(column.name, texts, new, "is a new level", known)
         own = [texts == level for level in column.coded]
-    return np.stack([*own, *([missing] if column.marked else [])], -1).astype(float)
+    found = np.stack([*own, *([missing] if column.marked else [])], -1).astype(float)
+    return found if there is None else np.where(there[:, None], found, np.nan)

@@ -96,7 +96,11 @@ def solve(
         start = jax.tree.map(_double, start)
         held = jax.tree.map(_double, (ground, x, y, weight, penalty))
         many = count_weights(start)
-        few = isinstance(model.mapping, Linear) and model.outputs * len(x) * many**2 < WORK
+        few = (
+            type(model) is Model
+            and isinstance(model.mapping, Linear)
+            and model.outputs * len(x) * many**2 < WORK
+        )
         return _climbed(
             lambda at: _score(model, at, start, *held),
             start,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ldf import check
-from ldf.ensemble import Ensemble
+from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.ground import PRIORS, REFERENCES
-from ldf.mixed import Mixture
+from ldf.mixed import MixedModel, Mixture
+from ldf.model import Model
 from ldf.objective import Objective, maximum_likelihood
 from ldf.statistic import Statistic
+from ldf.summed import Source, SummedModel
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,35 @@ class Spec:
     balance: int = 0  # classes of the empirical rate that count the same; 0: each row counts
     certain: bool = False  # a regression without dispersion: see Model
     structure: Mixture | None = None  # what ties units together
+    sources: tuple[Source, ...] = ()  # none: all columns are one
 
     def __post_init__(self) -> None:
         if isinstance(self.prior, str):
             check.one_of("prior", self.prior, tuple(PRIORS))
         check.one_of("reference", self.reference, REFERENCES)
+        if self.sources and self.structure is not None:
+            remedy = "give one list of auxiliary columns, or no structure"
+            raise check.DataError("structure", None, None, "is not for several sources", remedy)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether mappings have to be: those of mixtures, and of several sources."""
+        return self.structure is not None or bool(self.sources)
+
+    def kinds(self, member: Member) -> tuple[str, ...]:
+        """How columns are preprocessed for a member: in one way, or in those of a mixture's
+        parts."""
+        each = self.structure.each if self.structure else ()
+        own = dict.fromkeys(c.preprocess or member.preprocess for c in each)
+        return tuple(own) or (member.preprocess,)
+
+    def model(self, member: Member) -> Model:
+        """What a member learns."""
+        if self.sources:
+            return SummedModel(self.family, member.mapping, self.certain, self.sources)
+        if self.structure is None:
+            return Model(self.family, member.mapping, self.certain)
+        kinds = self.kinds(member)
+        blocks = tuple(kinds.index(c.preprocess or member.preprocess) for c in self.structure.each)
+        blocks = blocks if len(kinds) > 1 else ()
+        return MixedModel(self.family, member.mapping, self.certain, self.structure, blocks)

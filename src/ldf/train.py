@@ -26,7 +26,7 @@ from ldf.learned import Trained
 from ldf.mappings import Linear, Network, Trees, together
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
-from ldf.preprocess import Blocks, Preprocess
+from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.solve import solve, solve_mixture
 from ldf.spec import Spec
 from ldf.step import step_of
@@ -41,7 +41,7 @@ class Job(NamedTuple):
 
     model: Model
     member: Member
-    preprocess: Preprocess | Blocks
+    preprocess: Preprocess | Blocks | Sourced
     ground: Ground
     z: np.ndarray  # features of all rows, preprocessed on this set's training rows
     weight: np.ndarray  # of all rows; zero where they are not learned from

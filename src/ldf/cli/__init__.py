@@ -45,4 +45,3 @@ def _sentence(problem: BaseException) -> str:
         where = f"file '{problem.filename}' " if problem.filename else ""
         return f"{where}cannot be used: {problem.strerror.lower()}."
     return str(problem) or "there is not enough memory."
-

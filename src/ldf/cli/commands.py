@@ -253,7 +253,7 @@ def inspect(
     about = {
         "family": repr(fitted.family_),
         "primary": ", ".join(f"{word} = {given}" for word, given in fitted.primary.items()),
-        "auxiliary": [fitted.shown_name(name) for name in fitted.auxiliary],
+        "auxiliary": [fitted.shown_name(name) for name in fitted.columns().auxiliary],
         "id": fitted.id,
         "group": fitted.group,
         "seed": fitted.seed,
@@ -287,7 +287,7 @@ def _say_what_is_what(model: Fusion, quiet: bool) -> None:
     for word, given in model.primary.items():
         spoken.append(f"{word} = {listed(given if isinstance(given, list) else [given])}")
     screen.say(f"Primary: {', '.join(spoken)}.", quiet)
-    shown = [f"'{model.shown_name(name)}'" for name in model.auxiliary]
+    shown = [f"'{model.shown_name(name)}'" for name in model.columns().auxiliary]
     screen.say(f"Auxiliary ({len(shown)}): {', '.join(shown)}.", quiet)
     other = [(word, getattr(model, word)) for word in ("id", "group", "weights", "design_effect")]
     told = [f"{word} = '{value}'" for word, value in other if value is not None]

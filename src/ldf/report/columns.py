@@ -137,12 +137,12 @@ def features(of: Answers) -> dict[str, Any]:
     most = max(1, FEATURE_CELLS // max(len(of), 1))
     names, values, hidden, spread = [], [], [], []
     counts: dict[str, int] = {}
-    for name, source, cells in zip(of.data.names, of.data.schema.sources, x.T, strict=True):
+    for name, source, cells in zip(of.data.names, of.data.schema.origins, x.T, strict=True):
         secret = source in columns.sensitive
         shown = name
         if secret:
             counts[source] = counts.get(source, 0) + 1
-            more = f" ({counts[source]})" if of.data.schema.sources.count(source) > 1 else ""
+            more = f" ({counts[source]})" if of.data.schema.origins.count(source) > 1 else ""
             shown = columns.shown_name(source) + more
         names.append(shown)
         hidden.append(secret)

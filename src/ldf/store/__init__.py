@@ -22,9 +22,11 @@ from ldf.families.base import Family
 from ldf.learned import Learned, Trained
 from ldf.mappings import Trees
 from ldf.mixed import MixedModel
+from ldf.preprocess import Sourced
 from ldf.schema import Schema
 from ldf.store.files import damaged, read, write
 from ldf.store.values import Found, Misfit, pack, unpack
+from ldf.summed import SummedModel
 
 __all__ = ["CUSTOM", "FileError", "Saved", "load", "save"]
 
@@ -113,7 +115,7 @@ def _agreed(saved: Saved) -> Saved:
     for i, trained in enumerate(learned.trained):
         at = f"learned.trained.{i}"
         try:
-            _refuse_misfit(trained, saved.family, len(saved.schema.names), at)
+            _refuse_misfit(trained, saved.family, saved.schema, at)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise Misfit(at) from error
     _need("learned.share", many and learned.share.shape == (many,) and _floats(learned.share))
@@ -128,15 +130,23 @@ def _agreed(saved: Saved) -> Saved:
     return saved._replace(learned=learned, parts=parts.grouped())
 
 
-def _refuse_misfit(trained: Trained, family: Family, columns: int, at: str) -> None:
+def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) -> None:
     """Unless arrays have the shapes that the family, the mapping and the columns ask for."""
-    model, ground = trained.model, trained.ground
+    model, ground, columns = trained.model, trained.ground, len(schema.names)
     same = fingerprint(model.family) == fingerprint(family)
     _need(f"{at}.model", same)
+    sources = model.sources if isinstance(model, SummedModel) else ()
+    several = len(schema.several)
+    _need(f"{at}.model.sources", sources == schema.sources)
+    _need(f"{at}.preprocess", isinstance(trained.preprocess, Sourced) == bool(sources))
     blocks = getattr(trained.preprocess, "each", (trained.preprocess,))
+    if isinstance(trained.preprocess, Sourced):
+        _need(f"{at}.preprocess.sources", trained.preprocess.sources == several)
+        blocks = (trained.preprocess.inner,)
     for preprocess in blocks:
         for name, array in preprocess._asdict().items():
-            there = isinstance(array, str) or (array.shape == (columns,) and _floats(array))
+            size = (columns - several,)
+            there = isinstance(array, str) or (array.shape == size and _floats(array))
             _need(f"{at}.preprocess.{name}", there)
     mixed = isinstance(model, MixedModel)
     if mixed:

@@ -28,10 +28,11 @@ from ldf.learned import Learned, Trained
 from ldf.mappings import Linear, Mapping, Network, Trees
 from ldf.mixed import Component, MixedModel, Mixture
 from ldf.model import Ground, Model
-from ldf.preprocess import KINDS, Blocks, Preprocess
+from ldf.preprocess import KINDS, Blocks, Preprocess, Sourced
 from ldf.schema import Auxiliary, Schema
 from ldf.statistic import Statistic
 from ldf.statistic.counts import FORMULATIONS
+from ldf.summed import Source, SummedModel
 
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 
@@ -45,7 +46,7 @@ BASES: tuple[type, ...] = (Family, Mapping, Statistic)
 KINDS_OF = dict(zip(BASES, map(_classes, (families, mappings, statistic), BASES), strict=True))
 PARTS = (
     *(Auxiliary, Blocks, Component, Ensemble, Ground, Learned, Member, MixedModel, Mixture, Model),
-    *(Preprocess, Schedule, Schema, Trained),
+    *(Preprocess, Schedule, Schema, Source, Sourced, SummedModel, Trained),
 )
 KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values()))}
 CHOICES: dict[Any, tuple[str, tuple[str, ...]]] = {

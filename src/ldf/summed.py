@@ -1,0 +1,104 @@
+"""Several auxiliary sources, each with a mapping of its own; their pseudo-observations add.
+
+    natural_i  =  λ0  +  Σ_s [s is there] T_s(x_is; φ_s)
+
+A source that a row lacks adds zero, in learning and afterwards. The plain sum takes sources to be
+independent given θ: two that tell the same would be counted twice. So a mapping sees which of the
+other sources are there, and can learn to be worth less beside one that it repeats. For that it has
+to meet rows without them: in learning, sources are left out at random.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ldf import check
+from ldf.mappings import Trees, Weights, scramble
+from ldf.model import Ground, Model
+from ldf.special import Array
+
+GOLDEN = 0x9E3779B9
+
+
+class Source(NamedTuple):
+    """A source and its columns, once they are encoded."""
+
+    name: str
+    start: int
+    stop: int
+
+
+class SummedModel(Model):
+    """One mapping a source, all of one kind. The last columns of x say which sources are there.
+
+    sources   at least one
+    aware     whether a mapping sees which of the others are there
+    left_out  the chance that a source is left out of a row in a step of learning
+    only      the number of a source: its term of the sum alone, with all that it sees
+    """
+
+    sources: tuple[Source, ...] = ()
+    aware: bool = True
+    left_out: float = 0.3
+    only: int | None = None
+
+    def __check_init__(self) -> None:
+        if isinstance(self.mapping, Trees):
+            remedy = "give a network or a linear mapping"
+            raise check.DataError("mapping", None, None, "of trees is not for sources", remedy)
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.left_out > 0
+
+    def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
+        more = len(self.sources) - 1 if self.aware else 0
+        return [
+            self.mapping.init(rng, of.stop - of.start + more, self.outputs, width)
+            for of in self.sources
+        ]
+
+    def pseudo_observations(
+        self,
+        weights: Weights,
+        ground: Ground,
+        x: Array,
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> Any:
+        many = len(self.sources)
+        there = x[:, -many:] > 0.5
+        if noise is not None:
+            there = self._some(there, noise)
+        alone = Model(self.family, self.mapping, self.certain)
+        terms = []
+        for number, source in enumerate(self.sources):
+            if self.only not in (None, number):
+                continue
+            own = there[:, number]
+            view = jnp.where(own[:, None], x[:, source.start : source.stop], 0.0)
+            if self.aware:  # zero where they are there, as in rows that lack nothing
+                others = jnp.delete(there, number, axis=1, assume_unique_indices=True) - 1.0
+                view = jnp.concatenate([view, others], 1)
+            dropped: tuple[Any, ...] = ()
+            if noise is not None:
+                dropped = dropout, scramble(noise + jnp.uint32(number * GOLDEN % 2**32))
+            term = alone.pseudo_observations(weights[number], ground, view, *dropped)
+            # Together they begin at the ground, which is what one mapping begins at.
+            terms.append(jax.tree.map(lambda leaf, own=own: _where(own, leaf / many), term))
+        return sum(terms[1:], start=terms[0])
+
+    def _some(self, there: Array, noise: Array) -> Array:
+        """Without those that are left out; a row keeps what it has rather than nothing."""
+        rows, many = there.shape
+        cells = jnp.arange(rows * many, dtype=jnp.uint32).reshape(rows, many)
+        kept = there & (scramble(scramble(noise + 1) + cells) * (1 / 2**32) >= self.left_out)
+        return jnp.where(kept.any(1, keepdims=True), kept, there)
+
+
+def _where(there: Array, leaf: Array) -> Array:
+    return jnp.where(there.reshape(there.shape + (1,) * (leaf.ndim - 1)), leaf, 0.0)
