@@ -175,3 +175,11 @@ def test_standardised_columns_at_points_and_in_areas() -> None:
     np.testing.assert_array_equal(shapes.get_array(), values)
     with pytest.raises(ValueError, match="give units × 2 coordinates"):
         plot.histograms(table, [1.0, 2.0])
+
+
+def test_an_area_without_a_shape_is_not_shown_and_that_is_said() -> None:
+    shapely = pytest.importorskip("shapely")
+    square = shapely.box(0, 0, 1, 1).wkb
+    areas = plot.Areas.of([square, None, shapely.box(1, 0, 2, 1).wkb])
+    assert areas.kept.tolist() == [True, False, True]
+    assert areas.note == "1 of 3 areas have no shape"

@@ -42,7 +42,7 @@ class Areas:
         contiguous: bool | None = None,
         group: Any = None,
     ) -> Areas:
-        """From well-known binary, one an area.
+        """From well-known binary, one an area; None where an area has no shape, and is not shown.
 
         `contiguous` says whether to show the contiguous United States only; left out, it is seen
         from where the areas are. `group` (a state) is what the note names.
@@ -50,16 +50,20 @@ class Areas:
         shapes = _geopandas().GeoSeries.from_wkb(list(geometry), crs=crs)
         degrees = shapes.to_crs("EPSG:4326").bounds.to_numpy()
         middle = (degrees[:, :2] + degrees[:, 2:]) / 2
-        inside = _within(middle, CONTIGUOUS)
+        inside, there = _within(middle, CONTIGUOUS), ~np.asarray(shapes.isna())
         if contiguous is None:
-            contiguous = bool(inside.mean() > 0.5 and _within(middle, UNITED_STATES).all())
+            known = middle[there]
+            contiguous = bool(inside[there].mean() > 0.5 and _within(known, UNITED_STATES).all())
+        lacking = (
+            f"{(~there).sum():,} of {len(there):,} areas have no shape" if not there.all() else ""
+        )
         if contiguous:
-            note = _note(inside, group)
-            return cls(_array(shapes.to_crs(EQUAL_AREA)), inside, note, EQUAL_AREA, 1.0)
-        kept, aspect = np.ones(len(shapes), bool), 1.0
+            note = "; ".join(filter(None, [_note(inside | ~there, group), lacking]))
+            return cls(_array(shapes.to_crs(EQUAL_AREA)), inside & there, note, EQUAL_AREA, 1.0)
+        aspect = 1.0
         if shapes.crs is not None and shapes.crs.is_geographic:
-            aspect = float(1 / np.cos(np.radians(middle[:, 1].mean())))
-        return cls(_array(shapes), kept, "", crs, aspect)
+            aspect = float(1 / np.cos(np.radians(middle[there, 1].mean())))
+        return cls(_array(shapes), there, lacking, crs, aspect)
 
     def to_frame(self) -> Any:
         """A frame of geopandas: one row an area."""

@@ -23,6 +23,7 @@ from ldf.studies.protocol import THE_PAPERS, Protocol
 
 Say = Callable[[str], None]
 OTHER_YEAR = re.compile(r"(homicides|population)_(\d{4})")
+MAPPED = 0.9  # of the counties need a shape for maps to be drawn
 NO_FEATURES = {"id", "fips", "county", "state", "lat", "lon", "ucr_pop", "ucr_coverage"}
 # Of the table of 2010 that docs/data.md describes.
 ETHNICITY = re.compile(r"white|black|native|asian|pac_isl|hispanic|races|ethnic", re.IGNORECASE)
@@ -160,12 +161,14 @@ def _other_year(frame: dict[str, Any]) -> dict[str, np.ndarray] | None:
 
 
 def _shapes(frame: dict[str, Any], shipped: Any) -> Any:
-    """The counties' shapes, where every county has one."""
+    """The counties' shapes, if most counties have one. Those of Alaska and Hawaii have none, nor
+    have those whose borders are new."""
     at = {code: i for i, code in enumerate(shipped.fips)}
     found = [at.get(str(code)) for code in frame["fips"]]
-    if all(i is not None for i in found):
-        return plot.Areas.of(shipped.geometry[found], group=np.asarray(frame["state"]))
-    return None
+    if np.mean([i is not None for i in found]) < MAPPED:
+        return None
+    shapes = [None if i is None else shipped.geometry[i] for i in found]
+    return plot.Areas.of(shapes, group=np.asarray(frame["state"]))
 
 
 # --- words --------------------------------------------------------------------------------------
