@@ -215,21 +215,29 @@ def test_ctrl_c_says_how_to_go_on(
     assert not Path("m.ldf").exists()
 
 
-def examples() -> list[str]:
+def examples(*groups: Any) -> list[str]:
     """Of every command's help."""
     found = []
-    for command in cli.app.registered_commands:
+    for command in (command for group in groups for command in group.registered_commands):
         help = " ".join((command.callback.__doc__ or "").split())
-        if "Example: " in help:
-            found.append(help.split("Example: ")[1])
+        assert "Example: " in help, command.callback
+        found.append(help.split("Example: ")[1])
     return found
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("line", [*examples(cli.reproduce), "ldf demo --out demo"])
+def test_the_examples_that_take_minutes_run(run: Callable[..., Ran], line: str) -> None:
+    ran = run(*line.split()[1:])
+    assert ran.code == 0, ran.err
+    assert any(Path(line.split()[-1]).iterdir())
 
 
 def test_every_example_of_the_help_runs(run: Callable[..., Ran], tmp_path: Path) -> None:
     frame = villages().reset_index(names="village")[["village", "lights", "roads", "lit", "asked"]]
     frame = frame.rename(columns={"lit": "electrified", "asked": "households"})
     frame.to_csv("villages.csv", index=False)
-    lines = examples()
+    lines = [line for line in examples(cli.app) if line != "ldf demo --out demo"]
     assert len(lines) == 6
     for line in sorted(lines, key=lambda line: " fit " not in line):
         words = line.split()

@@ -202,6 +202,21 @@ def test_nothing_sticks_out_of_the_screen(opening: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(
+    opening: Any, tmp_path: Path
+) -> None:
+    model, frame = fitted()
+    shown = model.posterior(frame).explore(place=("east", "north"))._repr_html_()
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><script>ldf = 1</script>{shown}")
+    opened = opening(tmp_path / "notebook.html")
+    inside = opened.page.frames[1]
+    inside.wait_for_function("window.ldf && window.ldf.after")
+    assert inside.locator("#table-body tr[id]").count() > 5
+    assert opened.complaints == []
+    reached = "() => { try { return String(parent.document) } catch (e) { return e.name } }"
+    assert inside.evaluate(reached) == "SecurityError"
+
+
 def test_paper_has_rows_of_the_table_and_no_empty_pages(opening: Any) -> None:
     page = opening(written(), width=794).page
     page.emulate_media(media="print")
@@ -209,7 +224,7 @@ def test_paper_has_rows_of_the_table_and_no_empty_pages(opening: Any) -> None:
     assert page.locator("#table-body tr.space").count() == 0
     assert page.inner_text("#table-help").startswith("The first 100 of 120 of 120 units, by ")
     page.emulate_media(media="screen")
-    assert page.inner_text("#table-help").startswith("120 of 120 units. Arrow keys")
+    page.locator("#table-help", has_text="120 of 120 units. Arrow keys").wait_for()
 
 
 # --- Many units ---------------------------------------------------------------------------------

@@ -32,7 +32,10 @@ def electrification(
     draws: Draws = 4,
     seed: Seed = 0,
 ) -> None:
-    """Section 5: rates of electrification."""
+    """Section 5: rates of electrification.
+
+    Example: ldf reproduce electrification --out electrification
+    """
     from ldf.studies.protocol import Protocol
     from ldf.studies.reproduce import reproduce_electrification
 
@@ -54,7 +57,10 @@ def homicide(
     draws: Draws = 2,
     seed: Seed = 0,
 ) -> None:
-    """Section 6: homicide rates by a mixture of mappings."""
+    """Section 6: homicide rates by a mixture of mappings.
+
+    Example: ldf reproduce homicide --out homicide
+    """
     from ldf.studies.protocol import Protocol
     from ldf.studies.reproduce import reproduce_homicide
 
