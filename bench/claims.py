@@ -85,7 +85,7 @@ def by_count(cv: Any, compound: str) -> list[tuple[str, int, float, float, float
 
 def page(name: str, found: list[dict[str, Any]]) -> str:
     lines = [
-        f"**{name}** ({PAPER[name]})",
+        f"**{name.replace('__four', ', four columns')}** ({PAPER[name]})",
         "",
         "| model | log score | better than compound | than plain | lower entropy "
         "| ahead of compound | 90 % sets |",
