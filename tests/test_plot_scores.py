@@ -202,3 +202,16 @@ def test_the_pit_and_where_uniform_counts_stay(checked: Any) -> None:
     assert sure[0] > table.upper[10]
     assert_nothing_is_cut(figure)
     assert plot.Pit.of_values({"ldf": [0.05, 0.06, 0.95]}, bins=2).count.tolist() == [2, 1]
+
+
+def test_a_few_units_far_out_do_not_make_one_dot_of_the_others() -> None:
+    rng = np.random.default_rng(0)
+    mine, theirs = rng.normal(-1, 0.5, (2, 200))
+    usual = plot.entropies(plot.Entropies(mine, theirs, np.full(200, np.nan))).axes[0]
+    assert usual.get_xscale() == "linear"
+    theirs[0] = -1600.0
+    axis = plot.entropies(plot.Entropies(mine, theirs, np.full(200, np.nan))).axes[0]
+    assert axis.get_xscale() == axis.get_yscale() == "symlog"
+    assert axis.get_ylim()[0] < -1600
+    drawn = axis.transData.transform(np.stack([mine, theirs], -1))[1:]
+    assert np.ptp(drawn[:, 0]) > 0.1 * axis.bbox.width

@@ -25,6 +25,8 @@ BOX = {"color": INK, "linewidth": 1.3}
 
 # --- entropies ----------------------------------------------------------------------------------
 
+FAR = 8.0  # times as far as nine tenths of the units are apart
+
 
 @dataclass(frozen=True, eq=False)
 class Entropies(Table):
@@ -60,6 +62,7 @@ def entropies(
     axis: Any = None,
 ) -> Any:
     """Draw the baseline's entropy against LDF's, a point a unit. Above the diagonal LDF is surer.
+    Where few units are very far from the others, scales are logarithmic beyond one.
 
     The colour scale spans `limits`, or the rates there are. Returns the figure.
     """
@@ -69,6 +72,11 @@ def entropies(
     both = np.concatenate([table.ldf, table.baseline])
     room = 0.04 * max(np.ptp(both), 1e-9)
     ends = both.min() - room, both.max() + room
+    if np.ptp(both) > FAR * np.ptp(np.quantile(both, (0.05, 0.95))):
+        # Near-certain units are far out: on this scale the others are not one dot.
+        ends = 1.3 * both.min(), max(1.3 * both.max(), 1.0)
+        axis.set_xscale("symlog", linthresh=1.0)
+        axis.set_yscale("symlog", linthresh=1.0)
     axis.plot(ends, ends, color=INK, linewidth=1, zorder=1)
     axis.set(xlim=ends, ylim=ends, aspect="equal")
     axis.set_xlabel(f"entropy of θ, {words['ldf']} (nats)")
