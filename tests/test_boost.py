@@ -120,7 +120,7 @@ def test_slopes_and_curvatures_are_those_of_the_score(name: str, objective: Any)
             log_p = model.log_predictive_given(pseudo, ground, y)
             return np.asarray(objective(log_p, jnp.asarray(reference)))
 
-    log_p, slope, curvature = _slopes(model, objective, ground, (y, reference), at)
+    log_p, slope, curvature = _slopes(model, objective, ground, y, reference)(at)
     with jax.enable_x64(True):
         np.testing.assert_allclose(objective(log_p, reference), worth(at), rtol=1e-12)
     for output in range(outputs):
@@ -139,7 +139,7 @@ def test_a_leaf_is_the_newton_step_of_its_rows() -> None:
     rows = weight > 0
     y = {name: values[rows] for name, values in TABLE.y.items()}
     outputs = np.zeros((rows.sum(), 2))
-    _, slope, curvature = _slopes(model, maximum_likelihood, GROUND, (y, np.zeros(400)), outputs)
+    _, slope, curvature = _slopes(model, maximum_likelihood, GROUND, y, np.zeros(400))(outputs)
     own = (weight[rows] / weight[rows].mean())[:, None]
     bend = np.maximum(-curvature, STEEP * np.abs(slope) + FLAT)
     for side in (0, 1):

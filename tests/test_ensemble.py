@@ -55,7 +55,7 @@ def test_a_penalty_and_a_learning_rate_are_those_that_suit_the_mapping():
 
 def test_mixtures_have_no_trees_by_default():
     for rows in (LARGE - 1, LARGE):
-        kinds = {type(member.mapping) for member in Ensemble().settled(rows, mixed=True).members}
+        kinds = {type(member.mapping) for member in Ensemble().settled(rows, smooth=True).members}
         assert kinds == {ldf.Network}
 
 
