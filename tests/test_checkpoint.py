@@ -22,11 +22,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import ldf
+import units
 from ldf import checkpoint
 from ldf.checkpoint import Checkpoint, fingerprint
 from ldf.data import read
 from ldf.estimator import load, table_of
-from ldf.fit import State
+from ldf.fit import Schedule, State
 from ldf.objective import model_selection, tempered
 from ldf.spec import Spec
 from ldf.table import Table
@@ -333,6 +334,42 @@ def test_what_runs_together_stays_apart() -> None:
     assert len({fingerprint(one) for one in ones}) == len(ones)
     zeros = (np.zeros(2), np.zeros(1), np.zeros(2, np.float32), np.zeros((2, 1)), -np.zeros(2))
     assert len({fingerprint(zero) for zero in zeros}) == len(zeros)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"structure": ldf.Mixture(2)}, {"auxiliary": {"sky": ["lights"], "land": ["roads"]}}],
+    ids=["mixture", "sources"],
+)
+def test_whatever_is_learned_goes_on_from_where_it_was(
+    more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "SHARE", np.inf)
+    schedule = Schedule(epochs=30, patience=30, chunk=10)
+    members = (ldf.Member(ldf.Network(shared=(3,), branch=())),)
+    words = {"ensemble": ldf.Ensemble(members, parts=3, schedule=schedule)} | more
+    looks: list[int] = []
+
+    def stop(what: str, done: int, of: int) -> None:
+        looks.append(done)
+        if len(looks) == 4:
+            raise InterruptedError
+
+    frame, path = units.villages(), tmp_path / "checkpoint"
+    with pytest.raises(InterruptedError):
+        units.fusion(**words).fit(frame, checkpoint=path, progress=stop)
+    state = Checkpoint.open(path, *_learned(units.fusion(**words), frame)).state()
+    assert state is not None
+    assert np.asarray(state.epoch).sum() > 0
+    resumed = units.fusion(**words).fit(frame, checkpoint=path)
+    whole = units.fusion(**words).fit(frame)
+    np.testing.assert_array_equal(resumed.posterior(frame).mean(), whole.posterior(frame).mean())
+
+
+def _learned(model: ldf.Fusion, frame: Any) -> tuple[Spec, Table, int]:
+    data = read(frame, model.family_of(), model.columns())
+    return model.spec(data), table_of(data), model.seed
 
 
 def test_another_process_finds_the_same() -> None:
