@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator
 
-from ldf import attribution, check, families, notebook, report, store
+from ldf import attribution, check, families, notebook, plan, report, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
@@ -29,8 +29,9 @@ from ldf.learned import Learned, Said
 from ldf.mappings import Mapping
 from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
+from ldf.plan import Belief, Plan
 from ldf.recognise import find_parts, parts_by_row
-from ldf.results import Posterior, Predictive, Units
+from ldf.results import Posterior, Predictive, Units, coordinates
 from ldf.spec import Spec
 from ldf.statistic import Statistic
 from ldf.table import Table, empirical_rate
@@ -241,11 +242,11 @@ class Fusion(BaseEstimator):
         names = [source.name for source in data.schema.sources]
         if not names:
             table: dict[str, Any] = {"unit": units.label, "source": ["auxiliary"] * len(units)}
-            table |= _coordinates(self._fitted().said(data.x, part).mean(), units.components)
+            table |= coordinates(self._fitted().said(data.x, part).mean(), units.components)
             return units.frame(table | {"out_of_fold": held})
         worth = attribution.by_source(self._fitted(), data, part)
         table = {"unit": np.repeat(units.label, len(names)), "source": names * len(units)}
-        table |= _coordinates(worth.pseudo, units.components)
+        table |= coordinates(worth.pseudo, units.components)
         table |= {"information": worth.beside, "information_alone": worth.alone}
         table["out_of_fold"] = np.repeat(held, len(names))
         return units.frame(table, by_unit=False)
@@ -267,6 +268,48 @@ class Fusion(BaseEstimator):
         table["assignment"] = share.argmax(0) + 1
         table["entropy"] = entr(share).sum(0)
         return units.frame(table)
+
+    def plan(
+        self,
+        frame: Any,
+        budget: Any,
+        cost: Any = 1.0,
+        *,
+        target: Any = "mse",
+        visit: Any = 0.0,
+        minimum: Any = None,
+        most: Any = None,
+        step: float = 1.0,
+        weights: Any = None,
+        component: Any = None,
+    ) -> Plan:
+        """Where to survey next: how many observations of each row's unit a budget is best spent on,
+        given all that the row has.
+
+        cost        of one observation: a number, a column, or one a unit, as all below
+        target      what is made small, summed over units: "mse", the squared error of θ's mean;
+                    "entropy"; ("exceeds", 0.5), the chance to decide wrongly whether θ > 0.5
+        visit       what coming to a unit costs, beside its observations
+        minimum     observations of a unit, if there are any
+        most        that can be made of a unit: a village's households
+        step        one number: observations, or a count's exposure, come in portions of this size
+        weights     how much a unit counts in the sum
+        component   of class counts, the class whose share is asked for, planned by its own count
+
+        With a design effect, observations are effective ones."""
+        belief, units = self._belief(frame, component)
+        return plan.make(
+            belief, units, budget, cost, target,
+            visit=visit, minimum=minimum, most=most, step=step, weights=weights,
+        )  # fmt: skip
+
+    def expected_gain(
+        self, frame: Any, observations: Any, target: Any = "entropy", component: Any = None
+    ) -> Any:
+        """What so many further observations of each unit are expected to tell, in the words of
+        `plan`: a frame. Of "entropy" it is the expected information about θ, in nats."""
+        belief, units = self._belief(frame, component)
+        return plan.expected_gain(belief, units, observations, target)
 
     def log_scores(self, frame: Any) -> np.ndarray:
         """The log-predictive of each row's primary data given its auxiliary data; NaN where nothing
@@ -354,6 +397,17 @@ class Fusion(BaseEstimator):
             return said
         return self._fitted().updated(said, data.y, data.seen)
 
+    def _belief(self, frame: Any, component: Any) -> tuple[Belief, Units]:
+        """What is known of each row's θ, before further observations."""
+        data, units, part = self._read(frame)
+        learned = self._fitted()
+        if learned.certain:
+            remedy = "fit a model with dispersion"
+            raise check.DataError("plan", None, None, "has nothing to learn of a known θ", remedy)
+        said = self._updated(self._said(data, part, "both"), data, "both")
+        position = None if component is None else units.position(component)
+        return Belief.of(learned.family, said.natural, said.share, position), units
+
     def _design(self, data: Data) -> dict[str, np.ndarray]:
         for word, values in data.design.items():
             missing = np.isnan(values).any(tuple(range(1, values.ndim)))
@@ -405,24 +459,3 @@ def _outcome(data: Data) -> Any:
     values = data.outcome()
     mask = data.seen.reshape(data.seen.shape + (1,) * (values.ndim - 1))
     return np.where(mask, values, values[int(np.argmax(data.seen))])
-
-
-def _coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """t, n and the rate, and the coordinates by their names."""
-    t, n = np.asarray(statistic.t), np.asarray(statistic.n)
-    table: dict[str, np.ndarray] = {}
-    if n.ndim > 1:  # a precision matrix
-        return {"n": np.trace(n, axis1=-2, axis2=-1)}
-    if t.ndim == 1:
-        table |= {"t": t, "n": n, "rate": _rate(t, n)}
-    else:
-        table["n"] = n
-        names = components if t.shape[1] == len(components) else tuple(map(str, range(t.shape[1])))
-        for i, name in enumerate(names):
-            table |= {f"t of {name}": t[:, i], f"rate of {name}": _rate(t[:, i], n)}
-    return table
-
-
-def _rate(t: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """NaN where there is nothing to have one: a source that is missing."""
-    return np.divide(t, n, out=np.full(np.shape(n), np.nan), where=n != 0)

@@ -52,6 +52,13 @@ class Units:
         table.refuse(name, weight, weight < 0, "is negative", "a weight is zero or more")
         return weight
 
+    def numbers(self, name: str, values: Any) -> np.ndarray:
+        """A number for each unit: one for all, or likewise."""
+        if not isinstance(values, str) and np.ndim(values) == 0:
+            return np.full(len(self), float(check.numbers(name, values)))
+        table, name = self._column(name, values)
+        return table.numbers(name, missing="give every unit a number")
+
     def _column(self, name: str, values: Any) -> tuple[frame.Frame, str]:
         """Where a column is, and its name there."""
         if isinstance(values, str):
@@ -357,3 +364,24 @@ def _number(n: Any) -> np.ndarray:
     """Of pseudo-observations; of a precision matrix, its trace."""
     n = np.asarray(n)
     return n if n.ndim == 1 else np.trace(n, axis1=-2, axis2=-1)
+
+
+def coordinates(statistic: Any, components: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """t, n and the rate, and the coordinates by their names."""
+    t, n = np.asarray(statistic.t), np.asarray(statistic.n)
+    table: dict[str, np.ndarray] = {}
+    if n.ndim > 1:  # a precision matrix
+        return {"n": np.trace(n, axis1=-2, axis2=-1)}
+    if t.ndim == 1:
+        table |= {"t": t, "n": n, "rate": _rate(t, n)}
+    else:
+        table["n"] = n
+        names = components if t.shape[1] == len(components) else tuple(map(str, range(t.shape[1])))
+        for i, name in enumerate(names):
+            table |= {f"t of {name}": t[:, i], f"rate of {name}": _rate(t[:, i], n)}
+    return table
+
+
+def _rate(t: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """NaN where there is nothing to have one: a source that is missing."""
+    return np.divide(t, n, out=np.full(np.shape(n), np.nan), where=n != 0)
