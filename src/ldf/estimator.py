@@ -400,13 +400,9 @@ class Fusion(BaseEstimator):
     def _belief(self, frame: Any, component: Any) -> tuple[Belief, Units]:
         """What is known of each row's θ, before further observations."""
         data, units, part = self._read(frame)
-        learned = self._fitted()
-        if learned.certain:
-            remedy = "fit a model with dispersion"
-            raise check.DataError("plan", None, None, "has nothing to learn of a known θ", remedy)
         said = self._updated(self._said(data, part, "both"), data, "both")
         position = None if component is None else units.position(component)
-        return Belief.of(learned.family, said.natural, said.share, position), units
+        return Belief.of(data.family, said.natural, said.share, position), units
 
     def _design(self, data: Data) -> dict[str, np.ndarray]:
         for word, values in data.design.items():
