@@ -17,6 +17,7 @@
 #   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
 #   make bench-structure what mixtures, states and years are worth on the counties of DATA, half an hour
 #   make bench-calibration  simulation-based calibration of each structure, twenty minutes
+#   make bench-plan      what surveys by plan gain beside other ways, on districts and counties of DATA
 #   make bench-peers     held-out scores and speed beside other packages, on DATA, some hours
 #   make lock            renew constraints.txt (UPGRADE=1: to the newest versions)
 #   make lock-peers      renew bench/peers-constraints.txt in the same way
@@ -45,7 +46,7 @@ PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 .DELETE_ON_ERROR:
 .PHONY: install chromium test test-browser test-full demo docs lint format bench-numerics bench-fit bench-quality \
   bench-claims bench-studies bench-sources bench-truth bench-infer bench-structure bench-calibration \
-  bench-peers lock lock-peers clean
+  bench-plan bench-peers lock lock-peers clean
 
 install: $(STAMP)
 
@@ -120,6 +121,11 @@ bench-structure: $(STAMP)
 bench-calibration: $(STAMP)
 	$(CPU) $(BIN)/python bench/calibration.py --out docs/images/calibration.png \
 	  | tee docs/calibration-measured.txt
+
+bench-plan: $(STAMP)
+	@mkdir -p build
+	$(CPU) $(BIN)/python bench/plan.py --data $(DATA) --out build/plan.json \
+	  --page docs/plan-measured.md
 
 # XGBoostLSS needs PyTorch, of which there is a build for each kind of machine: so its version is
 # given here, and its hash is not. R's packages are used if Rscript has them.

@@ -18,20 +18,22 @@ density at θ, or the share of wrong decisions.
 
 The model is a cheap ensemble of two regressions, since what is compared is how a budget is spent.
 
-    python bench/plan.py [--data ../shared/data] [--seeds 50] [--parts …] [--page FILE]
+    python bench/plan.py [--data ../shared/data] [--seeds 50] [--parts …] [--out FILE] [--page FILE]
+
+What the file of --out has already is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 import ldf
 from ldf.datasets import district
@@ -191,11 +193,11 @@ def _belief(model: ldf.Fusion, frame: pd.DataFrame) -> Said:
 # --- measuring ----------------------------------------------------------------------------------
 
 
-def run(world: World, budgets: tuple[int, ...], seed: int) -> dict[Any, float]:
-    """Errors by (name, budget, way)."""
+def run(world: World, budgets: tuple[int, ...], seed: int) -> list[tuple[str, int, str, float]]:
+    """Errors: each with its name, the budget and the way."""
     learned = world.model.learned_
     now = learned.posterior(world.belief)
-    found = {(name, 0, "now"): float(error(now)) for name, error in world.errors.items()}
+    found = [(name, 0, "now", float(error(now))) for name, error in world.errors.items()]
     for budget in budgets:
         spent: dict[Any, Any] = {}
         for name, error in world.errors.items():
@@ -207,20 +209,20 @@ def run(world: World, budgets: tuple[int, ...], seed: int) -> dict[Any, float]:
                     assert (amount <= world.most + 1e-9).all()
                     after = world.updated(amount, np.random.default_rng([seed, 3, budget]))
                     spent[way, target] = learned.posterior(after)
-                found[name, budget, way] = float(error(spent[way, target]))
+                found.append((name, budget, way, float(error(spent[way, target]))))
     return found
 
 
-def told(name: str, each: list[dict[Any, float]], unit: str) -> list[str]:
+def told(name: str, seeds: list[Any], unit: str) -> list[str]:
     """Rows of the table: the error by way, and the plan's lead with its 95 % interval."""
-    rows = []
+    rows, each = [], [{tuple(key): value for *key, value in seed} for seed in seeds]
     for error, budget in dict.fromkeys((e, b) for e, b, _ in each[0] if b):
         now = np.array([one[error, 0, "now"] for one in each])
         plan = np.array([one[error, budget, "plan"] for one in each])
         for way in WAYS[1:]:
             other = np.array([one[error, budget, way] for one in each])
             ahead = other - plan
-            half = 1.96 * ahead.std(ddof=1) / np.sqrt(len(ahead))
+            half = stats.t.ppf(0.975, len(ahead) - 1) * ahead.std(ddof=1) / np.sqrt(len(ahead))
             low, high = ahead.mean() - half, ahead.mean() + half
             verdict = "ahead" if low > 0 else "behind" if high < 0 else "even"
             rows.append(
@@ -236,18 +238,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--seeds", type=int, default=50)
-    parser.add_argument("--parts", default="beta,logit-normal,counties")
+    parser.add_argument("--parts", default="beta,counties,logit-normal")
+    parser.add_argument("--out", type=Path, help="keep each seed's errors, and go on from there")
     parser.add_argument("--page", type=Path, help="write the table as Markdown")
     options = parser.parse_args()
+    kept = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
     rows = []
     for part in options.parts.split(","):
-        kind = "counties" if part == "counties" else "district"
-        begin, each = time.perf_counter(), []
+        counties = part == "counties"
         for seed in range(options.seeds):
-            counties = part == "counties"
+            if f"{part} {seed}" in kept:
+                continue
             world = some_counties(seed, options.data) if counties else a_district(seed, part)
-            each.append(run(world, BUDGETS[kind], seed))
-        print(f"{part}, {options.seeds} seeds ({time.perf_counter() - begin:.0f} s)")
+            kept[f"{part} {seed}"] = run(
+                world, BUDGETS["counties" if counties else "district"], seed
+            )
+            if options.out:
+                options.out.write_text(json.dumps(kept))
+        each = [kept[f"{part} {seed}"] for seed in range(options.seeds)]
         named = "counties of 2010" if part == "counties" else f"district, {part}"
         rows += told(named, each, "thousand people" if part == "counties" else "buildings")
     if options.page:

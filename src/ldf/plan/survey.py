@@ -124,6 +124,7 @@ def make(
     there = np.flatnonzero(amount > 0)
     gain = np.zeros(len(units))
     gain[there] = ask(there, amount[there])
+    amount = np.round(amount).astype(int) if of.kind.whole else amount
     paid = np.where(amount > 0, coming + price * amount, 0.0)
     return Plan(units, goal, amount, paid, gain, goal.now(of), weight, money)
 

@@ -32,7 +32,7 @@ class Target(ABC):
     """What a plan makes small."""
 
     word: str  # of its columns
-    threshold: float | None = None
+    threshold: Any = None  # of a decision
 
     @property
     @abstractmethod
