@@ -107,14 +107,14 @@ def by_hand(family: str, target: Any, n: int, unit: int) -> float:
     if family == "poisson":
         return now - sum(left(y) for y in range(120))
     # The mean of n values, on a grid on which a smooth density's sum is its integral.
-    grid, width = np.linspace(-10, 10, 81 if target == "entropy" else 401, retstep=True)
+    grid, width = np.linspace(-10, 10, 81 if target == "entropy" else 201, retstep=True)
     return now - width * sum(left(y) for y in grid)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize(("family", "n"), [("binomial", 1), ("binomial", 6), ("poisson", 2)])
 def test_gains_are_those_of_every_answer(family: str, n: int, target: Any) -> None:
-    few = UNITS[: 1 if family == "poisson" else 3] if target == "entropy" else UNITS
+    few = UNITS[: 1 if family == "poisson" else 2] if target == "entropy" else UNITS
     wanted = [by_hand(family, target, n, unit) for unit in few]
     assert np.allclose(gain(BELIEFS[family], target, n, few), wanted, rtol=2e-6, atol=1e-9)
 
@@ -161,7 +161,7 @@ def test_two_surveys_gain_what_the_first_and_then_the_second_gain(family: str, t
 @pytest.mark.parametrize("family", list(BELIEFS))
 def test_more_observations_gain_more_and_never_all(family: str, target: Any) -> None:
     of = BELIEFS[family]
-    numbers = (1, 2, 5, 20, 100, 240, 280, 1000, 20_000)
+    numbers = (1, 2, 20, 240, 280, 20_000)
     each = np.stack([gain(of, target, n) for n in numbers])
     assert (each >= -1e-9).all()
     slack = 2e-3 * each[1:]  # of many answers, to a thousandth
