@@ -238,7 +238,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--seeds", type=int, default=50)
-    parser.add_argument("--parts", default="beta,counties", help="also logit-normal districts")
+    parser.add_argument("--parts", default="beta,logit-normal,counties")
     parser.add_argument("--out", type=Path, help="keep each seed's errors, and go on from there")
     parser.add_argument("--page", type=Path, help="write the table as Markdown")
     options = parser.parse_args()

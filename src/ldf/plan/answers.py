@@ -80,24 +80,28 @@ class Belief:
         """The distribution of θ."""
         return mixture(self.share, self.latent())
 
-    def answers(self, amount: np.ndarray, threshold: float | None = None) -> Answers:
-        """Of so many observations of each unit. Where θ is asked to be above a threshold, places
-        lie densely where the answer changes."""
+    def few(self, amount: np.ndarray) -> bool:
+        """Whether all answers can be counted."""
         tops = self.kind.tops(self, amount)
-        if tops is not None and tops.max() < FEW:
-            mass = self.kind.table(self, amount, int(tops.max()) + 1)
-            y = np.minimum(np.arange(mass.shape[1])[:, None], tops)
-            joint = self.share[:, None] * mass
-            chance = joint.sum(0)
-            with np.errstate(invalid="ignore"):
-                share = np.where(chance > 0, joint / chance, self.share[:, None])
-            return Answers(y, chance, share, self._after(y, amount))
-        return self._at_places(amount, threshold)
+        return tops is not None and bool(tops.max() < FEW)
+
+    def answers(self, amount: np.ndarray) -> Answers:
+        """Of so many observations of each unit."""
+        if not self.few(amount):
+            return self._at_places(amount)
+        tops: Any = self.kind.tops(self, amount)
+        mass = self.kind.table(self, amount, int(tops.max()) + 1)
+        y = np.minimum(np.arange(mass.shape[1])[:, None], tops)
+        joint = self.share[:, None] * mass
+        chance = joint.sum(0)
+        with np.errstate(invalid="ignore"):
+            share = np.where(chance > 0, joint / chance, self.share[:, None])
+        return Answers(y, chance, share, self._after(y, amount))
 
     def blocks(self, amount: np.ndarray) -> Iterator[np.ndarray]:
         """Units with like numbers of answers, none of many beside one of few."""
         tops = self.kind.tops(self, amount)
-        places = len(self.share) * (2 * len(ENDS) + 4 * len(NODES))
+        places = len(self.share) * 2 * (len(ENDS) + len(NODES))
         size = np.full(len(self), places) if tops is None else np.where(tops < FEW, tops, places)
         many = np.ones(len(self), bool) if tops is None else tops >= FEW
         for group in (np.flatnonzero(~many), np.flatnonzero(many)):
@@ -125,24 +129,23 @@ class Belief:
         share = np.exp(joint - joint.max(0))
         return logs, share / share.sum(0)
 
-    def _at_places(self, amount: np.ndarray, threshold: float | None) -> Answers:
-        low, middle, high = self.kind.range(self, amount)
-        cuts = [middle]
-        if threshold is not None:
-            turn, width = self._turn(amount, threshold), self.kind.width(threshold, amount)
-            cuts = [turn - width + 0 * low, turn + 0 * low, turn + width + 0 * low]
+    def _places(self, amount: np.ndarray, edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Places of each component between such edges, and the answers at either end; and weights
+        that turn a sum over places into one over answers: J × K × P."""
         to_line, from_line = self.kind.line(amount)
-        edges = to_line(np.stack([low, *(np.clip(cut, low, high) for cut in cuts), high]))
-        half = np.diff(edges, axis=0)[:, None] / 2  # panels × 1 × K × P
-        at = (edges[:-1] + edges[1:])[:, None] / 2 + half * NODES[:, None, None]
+        on_line = to_line(np.stack(edges))
+        half = np.diff(on_line, axis=0)[:, None] / 2  # panels × 1 × K × P
+        at = (on_line[:-1] + on_line[1:])[:, None] / 2 + half * NODES[:, None, None]
         y, slope = from_line(at)
-        weight = (half * WEIGHTS[:, None, None] * slope).reshape(-1, *low.shape)
-        y = y.reshape(weight.shape)
+        weight = half * WEIGHTS[:, None, None] * slope
+        y, weight = (part.reshape(-1, *part.shape[2:]) for part in (y, weight))
         ends = self.kind.ends(amount)
-        if len(ends):
-            single = np.broadcast_to(ends[:, None], (len(ends), *low.shape))
-            y, weight = np.concatenate([single, y]), np.concatenate([np.ones(single.shape), weight])
-        members, places = len(low), len(y)
+        single = np.broadcast_to(ends[:, None], (len(ends), *y.shape[1:]))
+        return np.concatenate([single, y]), np.concatenate([np.ones(single.shape), weight])
+
+    def _at_places(self, amount: np.ndarray) -> Answers:
+        y, weight = self._places(amount, list(self.kind.range(self, amount)))
+        places, members, _ = y.shape
         flat = y.swapaxes(0, 1).reshape(members * places, -1)  # one component's after another's
         logs, share = self._shares(flat, amount)
         own = np.stack([logs[k, k * places : (k + 1) * places] for k in range(members)])
@@ -150,11 +153,30 @@ class Belief:
         chance = self.share[:, None] * mass / mass.sum(1, keepdims=True)
         return Answers(flat, chance.reshape(flat.shape), share, self._after(flat, amount))
 
-    def _turn(self, amount: np.ndarray, threshold: float) -> np.ndarray:
-        """The answer from which on θ is rather above the threshold: the larger y, the likelier."""
+    def wrong(self, amount: np.ndarray, threshold: float) -> np.ndarray:
+        """The chance that after many answers it is decided wrongly whether θ is above a threshold.
+
+        The larger y, the likelier it is: so there is one y from which on it is decided so, and a
+        component is wrong by itself, whatever the others' shares. It can be so only with answers
+        that are likely where θ is the threshold."""
         low, _, high = self.kind.range(self, amount)
-        low, high = low.min(0), high.max(0)
-        for _ in range(30):
+        turn = self._turn(amount, threshold, low.min(0), high.max(0))
+        centre, far = self.kind.expected(threshold, amount)
+        cuts = (np.minimum(centre, turn) - far, turn, np.maximum(centre, turn) + far)
+        edges = [np.clip(cut + 0 * low, low, high) for cut in cuts]
+        y, weight = self._places(amount, edges)
+        columns = self.kind.columns(y, amount + 0 * y)
+        mass = weight * np.exp(self.kind.family.log_predictive(self.natural, **columns))
+        after = self.natural + self.kind.family.statistic(**columns)
+        below = np.asarray(self.latent(after).cdf(threshold))
+        return (self.share * (mass * np.where(y < turn, 1 - below, below)).sum(0)).sum(0)
+
+    def _turn(
+        self, amount: np.ndarray, threshold: float, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
+        """The answer from which on θ is rather above the threshold."""
+        near = self.kind.near(amount)
+        while (high - low > near).any():
             y = (low + high)[None] / 2
             _, share = self._shares(y, amount)
             below = (share * self.latent(self._after(y, amount)).cdf(threshold)).sum(0)[0]
@@ -189,8 +211,8 @@ class Kind(ABC):
         """To the scale on which it is smooth; and back, with the slope of the way back."""
 
     @abstractmethod
-    def width(self, theta: float, amount: np.ndarray) -> np.ndarray:
-        """How far answers stray at most, if θ is known."""
+    def expected(self, theta: float, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The answer if θ is known, and how far it may stray from that."""
 
     def table(self, of: Belief, amount: np.ndarray, size: int) -> np.ndarray:
         """Each component's mass of 0, 1, …: K × size × P."""
@@ -199,6 +221,10 @@ class Kind(ABC):
     def ends(self, amount: np.ndarray) -> np.ndarray:
         """Answers that stand for themselves, J × P."""
         return ENDS[:, None] + 0 * amount
+
+    def near(self, amount: np.ndarray) -> np.ndarray:
+        """How exactly a cut has to be known."""
+        return np.full(len(amount), 0.1)
 
     def between(self, y: np.ndarray) -> np.ndarray:
         """A cut at y: between two counts, if they are such."""
@@ -244,8 +270,8 @@ class _Successes(Kind):
 
         return lambda y: np.log((y + 0.5) / (amount - y + 0.5)), back
 
-    def width(self, theta: float, amount: np.ndarray) -> np.ndarray:
-        return 8 * np.sqrt(amount * theta * (1 - theta)) + 1
+    def expected(self, theta: float, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return amount * theta, 8 * np.sqrt(amount * theta * (1 - theta)) + 8
 
     def ends(self, amount: np.ndarray) -> np.ndarray:
         return np.concatenate([super().ends(amount), amount - ENDS[:, None]])
@@ -286,8 +312,8 @@ class _Arrivals(Kind):
     def line(self, amount: np.ndarray) -> tuple[Any, Any]:
         return lambda y: np.log(y + 0.5), lambda t: (np.exp(t) - 0.5, np.exp(t))
 
-    def width(self, theta: float, amount: np.ndarray) -> np.ndarray:
-        return 8 * np.sqrt(amount * theta) + 1
+    def expected(self, theta: float, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return amount * theta, 8 * np.sqrt(amount * theta) + 8
 
 
 class _Means(Kind):
@@ -305,11 +331,14 @@ class _Means(Kind):
     def line(self, amount: np.ndarray) -> tuple[Any, Any]:
         return lambda y: y, lambda t: (t, np.ones_like(t))
 
-    def width(self, theta: float, amount: np.ndarray) -> np.ndarray:
-        return 8 * np.sqrt(self.family.variance / amount)
+    def expected(self, theta: float, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return theta + 0 * amount, 8 * np.sqrt(self.family.variance / amount)
 
     def ends(self, amount: np.ndarray) -> np.ndarray:
         return np.zeros((0, len(amount)))
+
+    def near(self, amount: np.ndarray) -> np.ndarray:
+        return 1e-4 * np.sqrt(self.family.variance / amount)
 
     def between(self, y: np.ndarray) -> np.ndarray:
         return y

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from ldf import check
-from ldf.plan.answers import Answers, Belief
+from ldf.plan.answers import Belief
 
 TARGETS = ("mse", "entropy")
 
@@ -32,7 +32,6 @@ class Target(ABC):
     """What a plan makes small."""
 
     word: str  # of its columns
-    threshold: Any = None  # of a decision
 
     @property
     @abstractmethod
@@ -44,7 +43,7 @@ class Target(ABC):
         """What is lost now, of each unit."""
 
     @abstractmethod
-    def _gain(self, of: Belief, amount: np.ndarray, answers: Answers) -> np.ndarray:
+    def _gain(self, of: Belief, amount: np.ndarray) -> np.ndarray:
         """What is expected to be gained."""
 
     def most(self, of: Belief) -> np.ndarray:
@@ -57,7 +56,7 @@ class Target(ABC):
         found = np.zeros(len(rows))
         for block in of[rows].blocks(amount):
             own, n = of[rows[block]], amount[block]
-            found[block] = self._gain(own, n, own.answers(n, self.threshold))
+            found[block] = self._gain(own, n)
         return found
 
 
@@ -71,8 +70,8 @@ class SquaredError(Target):
     def now(self, of: Belief) -> np.ndarray:
         return np.asarray(of.theta().variance())
 
-    def _gain(self, of: Belief, amount: np.ndarray, answers: Answers) -> np.ndarray:
-        law = of.latent()
+    def _gain(self, of: Belief, amount: np.ndarray) -> np.ndarray:
+        law, answers = of.latent(), of.answers(amount)
         before, after = of.natural.n, answers.after.n[:, 0]
         within = (of.share * law.variance() * (after - before) / after).sum(0)
         mean = np.asarray(law.mean())
@@ -96,7 +95,8 @@ class Entropy(Target):
     def most(self, of: Belief) -> np.ndarray:
         return np.full(len(of), np.inf)
 
-    def _gain(self, of: Belief, amount: np.ndarray, answers: Answers) -> np.ndarray:
+    def _gain(self, of: Belief, amount: np.ndarray) -> np.ndarray:
+        answers = of.answers(amount)
         within = of.latent(answers.after).divergence(of.latent(of.natural[:, None]))
         told = answers.share * within + rel_entr(answers.share, of.share[:, None])
         return (answers.chance * told.sum(0)).sum(0)
@@ -115,7 +115,10 @@ class Exceeds(Target):
         below = np.asarray(of.theta().cdf(self.threshold))
         return np.minimum(below, 1 - below)
 
-    def _gain(self, of: Belief, amount: np.ndarray, answers: Answers) -> np.ndarray:
+    def _gain(self, of: Belief, amount: np.ndarray) -> np.ndarray:
+        if not of.few(amount):
+            return self.now(of) - of.wrong(amount, self.threshold)
+        answers = of.answers(amount)
         below = of.latent(answers.after).cdf(self.threshold)
         below = np.clip((answers.share * below).sum(0), 0.0, 1.0)
         return self.now(of) - (answers.chance * np.minimum(below, 1 - below)).sum(0)
