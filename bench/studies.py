@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from quality import FOUR
 
 from ldf.studies.claims import Claim, as_markdown
 from ldf.studies.protocol import Protocol
@@ -30,14 +31,17 @@ HOMICIDE = Protocol(folds=10, restarts=2, draws=2)
 TITLES = {
     "district": "Electrification, the simulated district",
     "malawi": "Electrification, Malawi's survey with its 24 columns",
+    "malawi_four": "Electrification, Malawi's survey with four columns like the paper's",
     "malawi_paper": "Electrification, Malawi's survey with the settings that the paper prints",
     "counties": "Homicide rates, the counties of 1988–90",
     "counties_2010": "Homicide rates, the counties of 2010",
 }
 
 
-def malawi(folder: Path, out: Path) -> Path:
+def malawi(folder: Path, out: Path, four: bool) -> Path:
     table = pd.read_csv(folder / "malawi_electrification.csv").rename(columns={"ea": "id"})
+    if four:
+        table = table[["id", "lat", "lon", "electrified", "households", *FOUR]]
     table.to_csv(out / "malawi.csv", index=False)
     return out / "malawi.csv"
 
@@ -59,7 +63,7 @@ def run(name: str, folder: Path, out: Path) -> None:
         reproduce_electrification(place, protocol=ELECTRIFICATION)
     elif name.startswith("malawi"):
         printed = name.endswith("paper")
-        file = malawi(folder, out)
+        file = malawi(folder, out, name.endswith("four"))
         reproduce_electrification(place, file, id="id", printed=printed, protocol=ELECTRIFICATION)
     elif name == "counties":
         reproduce_homicide(place, protocol=HOMICIDE)
