@@ -192,6 +192,7 @@ MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Misreported(sensitivity=0.9, specificity=0.95), Linear()),
     (ldf.Multinomial(classes=3), Network(shared=())),
     (ldf.MultivariateNormal(dimension=2), Linear()),
+    (ldf.Joint(visits=ldf.NegativeBinomial(r=1.5), survey=ldf.Binomial()), Linear()),
     (ldf.NegativeBinomial(r=1.5), Linear()),
     (ldf.NestedMultinomial(classes=3), Network(shared=())),
     (ldf.Normal(), Linear()),

@@ -28,6 +28,7 @@ import numpy as np
 from ldf import check
 from ldf.check import DataError, positive, shown
 from ldf.families.base import Family
+from ldf.families.joint import Joint, has
 from ldf.frame import Frame, listed
 from ldf.schema import Schema
 
@@ -46,13 +47,14 @@ def _several(names: Any) -> tuple[str, ...]:
 class Columns:
     """Which column of the frame is what."""
 
-    primary: dict[str, Any]  # the family's word: a column, or a list of columns
+    primary: dict[str, Any]  # the family's word: a column, or a list; or such words by source
     auxiliary: Any  # columns, or columns by source
     per_capita: dict[str, str] = field(default_factory=dict)  # auxiliary column: its population
     weight: str | None = None  # how much a row counts in learning
     id: str | None = None
     group: str | None = None  # rows that belong together when some are held out
-    design_effect: str | float | None = None  # a column, or one number for all rows
+    # A column, or one number for all rows; or such by source.
+    design_effect: str | float | dict[str, str | float] | None = None
     place: tuple[str, str] | None = None  # coordinates
     sensitive: tuple[str, ...] = ()  # auxiliary columns whose names are not shown
     # By source, if there is more than one.
@@ -70,6 +72,15 @@ class Columns:
             object.__setattr__(self, "place", tuple(self.place))
         for name in self.sensitive:
             check.one_of("sensitive", name, self.auxiliary)
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The primary columns by the family's words, which of several sources are source.word."""
+        return {
+            (f"{name}.{word}" if isinstance(given, dict) else word): column
+            for name, given in self.primary.items()
+            for word, column in (given if isinstance(given, dict) else {name: given}).items()
+        }
 
     def shown_name(self, column: str) -> str:
         """An auxiliary column as results show it: sensitive ones by their number, from 1 on."""
@@ -105,6 +116,16 @@ class Data:
         """What a predictive is of: the primary column that is not known beforehand."""
         word = next(name for name in self.family.columns if name not in self.family.design)
         return self.y[word]
+
+    def of(self, source: str | None = None) -> Data:
+        """The primary data of one of several sources, the first if it is not said, as if there were
+        no others."""
+        family = self.family.source(source)
+        if not isinstance(self.family, Joint):
+            return self
+        y, design = self.family.part(source, self.y), self.family.part(source, self.design)
+        seen = self.seen & has(family, y)
+        return dataclasses.replace(self, family=family, y=y, design=design, seen=seen)
 
     def exact(self) -> np.ndarray:
         """Which rows have an outcome that is known itself, and not only to lie somewhere."""
@@ -142,13 +163,16 @@ def read(
     _refuse_reuse(family, columns)
     fitting = schema is None
     table = Frame.open(frame, columns.id, strict=fitting)
-    words, outcomes = _words(family, columns.primary)
-    read_outcomes = primary and (fitting or any(table.has(name) for name in outcomes))
-    if fitting:
-        _refuse_empty(table, outcomes)
-    family, y, seen, design, notes = _primary(table, family, columns, words, read_outcomes)
-    if fitting:
-        _refuse_uninformative(family, words, y, seen)
+    if isinstance(family, Joint):
+        family, y, seen, design, notes = _joined(table, family, columns, primary, fitting)
+    else:
+        effect = columns.design_effect
+        if isinstance(effect, dict):
+            remedy = "give one number or column"
+            raise DataError("design_effect", None, effect, "is by source, and there is one", remedy)
+        family, y, seen, design, notes = _source(
+            table, family, columns.primary, effect, primary, fitting
+        )
     if schema is None:
         schema = Schema.learn(table, columns.auxiliary, columns.per_capita, columns.several)
     x = schema.encode(table)
@@ -170,6 +194,65 @@ def read(
 
 
 # --- primary data -------------------------------------------------------------------------------
+
+
+def _joined(
+    table: Frame, family: Joint, columns: Columns, primary: bool, fitting: bool
+) -> tuple[Family, dict[str, Any], np.ndarray, dict[str, Any], list[str]]:
+    """What `_source` gives, of all sources together. A row has primary data if it has any."""
+    names = tuple(name for name, _ in family.sources)
+    effects = _by_source("design_effect", columns.design_effect or {}, names)
+    given = _by_source("primary", columns.primary, names)
+    alone = len(names) == 1
+    sources, seen, y, design, notes = {}, np.zeros(len(table), bool), {}, {}, []
+    for name, own in family.sources:
+        if name not in given:
+            remedy = f"say which columns are its: primary={{'{name}': {{…}}}}"
+            raise DataError("primary", None, name, "is a source without columns", remedy)
+        sources[name], of_own, here, known, told = _source(
+            table, own, given[name], effects.get(name), primary, fitting, alone
+        )
+        seen = seen | here
+        y |= {f"{name}.{word}": values for word, values in of_own.items()}
+        design |= {f"{name}.{word}": values for word, values in known.items()}
+        notes += [f"Source '{name}': {sentence}" for sentence in told]
+    if fitting:
+        _refuse_few(columns.words, seen)
+    notes = [f"{seen.sum()} of {len(seen)} rows have primary data of some source.", *notes]
+    return Joint(sources), y, seen, design, notes
+
+
+def _by_source(argument: str, given: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """What was said of sources, by their names; of primary data, as words and columns."""
+    of_words = argument == "primary"
+    for name, own in given.items() if isinstance(given, dict) else ((given, {}),):
+        if name not in names or (of_words and not isinstance(own, dict)):
+            example = f"{argument}={{'{names[0]}': {'{word: column}' if of_words else '…'}}}"
+            problem = "is not a source" if name not in names else "has no words"
+            remedy = f"there are {listed(names)}: give {example}"
+            raise DataError(argument, None, name, problem, remedy)
+    return dict(given)
+
+
+def _source(
+    table: Frame,
+    family: Family,
+    primary: dict[str, Any],
+    effect: str | float | None,
+    outcomes_too: bool,
+    fitting: bool,
+    alone: bool = True,
+) -> tuple[Family, dict[str, Any], np.ndarray, dict[str, Any], list[str]]:
+    """Of one source: the family to use, its columns, which rows have them, what was known
+    beforehand, notes. A source that is not `alone` may be in few rows, and tell of zeros only."""
+    words, outcomes = _words(family, primary)
+    outcomes_too = outcomes_too and (fitting or any(table.has(name) for name in outcomes))
+    if fitting:
+        _refuse_empty(table, outcomes)
+    found = _primary(table, family, effect, words, outcomes_too)
+    if fitting:
+        _refuse_uninformative(family, words, *found[1:3], alone)
+    return found
 
 
 def _many(columns: Any) -> list[str]:
@@ -196,7 +279,7 @@ def _words(family: Family, primary: dict[str, Any]) -> tuple[dict[str, Any], lis
 
 
 def _primary(
-    table: Frame, family: Family, columns: Columns, words: dict[str, Any], outcome: bool
+    table: Frame, family: Family, said_effect: Any, words: dict[str, Any], outcome: bool
 ) -> tuple[Family, dict[str, Any], np.ndarray, dict[str, Any], list[str]]:
     """The family to use, its columns, which rows have them, what was known beforehand, notes."""
     y = {}
@@ -211,7 +294,7 @@ def _primary(
     notes = [f"{seen.sum()} of {len(seen)} rows have primary data."]
     if getattr(family, "classes", 0) is None:
         family = dataclasses.replace(family, **{"classes": len(words["counts"])})
-    said, effect = words, columns.design_effect
+    said, effect = words, said_effect
     if isinstance(effect, str):
         said = words | {"design_effect": effect}
         effect = table.numbers(effect) if outcome else np.full(len(table), np.nan)
@@ -219,7 +302,7 @@ def _primary(
     divided = y
     if effect is not None:
         family, divided = effective_counts(family, y, effect)
-        notes.append(f"Counts are divided by the design effect, {shown(columns.design_effect)}.")
+        notes.append(f"Counts are divided by the design effect, {shown(said_effect)}.")
     if seen.any():
         of_seen = {word: values[seen] for word, values in y.items()}
         more = {} if effect is None else {"design_effect": np.asarray(effect, dtype=float)}
@@ -308,8 +391,11 @@ def _weight(table: Frame, name: str | None, seen: np.ndarray, fitting: bool) -> 
 
 def _refuse_reuse(family: Family, columns: Columns) -> None:
     """No column may serve twice where that would count it twice or tell the answer."""
-    outcome = _names(c for w, c in columns.primary.items() if w not in family.design)
-    given = _names(columns.primary.values())
+    outcome = _names(c for w, c in columns.words.items() if w not in family.design)
+    given = _names(columns.words.values())
+    if isinstance(family, Joint):  # sources may share what is known beforehand: an exposure, say
+        given = tuple(dict.fromkeys(name for name in given if name not in outcome)) + outcome
+    effect = columns.design_effect
     for names, what in ((given, "primary"), (columns.auxiliary, "auxiliary")):
         for name in names:
             if names.count(name) > 1:
@@ -319,7 +405,7 @@ def _refuse_reuse(family: Family, columns: Columns) -> None:
         "a population": tuple(columns.per_capita.values()),
         "the weight": (columns.weight,),
         "the group": (columns.group,),
-        "the design effect": (columns.design_effect,),
+        "the design effect": tuple(effect.values()) if isinstance(effect, dict) else (effect,),
         "a coordinate": columns.place or (),
     }
     for role, names in roles.items():
@@ -346,18 +432,23 @@ def _refuse_empty(table: Frame, outcomes: list[str]) -> None:
         raise DataError(outcomes[0], None, None, "has no rows", remedy)
 
 
-def _refuse_uninformative(
-    family: Family, words: dict[str, Any], y: dict[str, np.ndarray], seen: np.ndarray
-) -> None:
-    """Primary data from which nothing can be learned."""
-    first = _names(words.values())[0]
+def _refuse_few(words: dict[str, Any], seen: np.ndarray) -> None:
     if seen.sum() < 2:
         found = "has no value in any row" if not seen.any() else "has a value in one row only"
         remedy = "a fit needs primary data of two units or more"
-        raise DataError(first, None, None, found, remedy)
+        raise DataError(_names(words.values())[0], None, None, found, remedy)
+
+
+def _refuse_uninformative(
+    family: Family, words: dict[str, Any], y: dict[str, np.ndarray], seen: np.ndarray, alone: bool
+) -> None:
+    """Primary data from which nothing can be learned."""
+    if alone or not seen.any():
+        _refuse_few(words, seen)
     for word in sorted(words, key=lambda word: word not in family.design):
         known = word in family.design
-        if (known or hasattr(family, "effective")) and not y[word][seen].any():
+        counts = alone and hasattr(family, "effective")
+        if (known or counts) and not y[word][seen].any():
             problem = "is zero in every row with primary data"
             remedy = "nothing can be learned from zeros alone: check that it is the right column"
             raise DataError(listed(_many(words[word]))[1:-1], None, None, problem, remedy)

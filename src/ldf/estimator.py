@@ -52,8 +52,9 @@ class Fusion(BaseEstimator):
     """Learns what auxiliary data are worth, and fuses them with primary data.
 
     family      "binomial", "poisson", "multinomial", "gaussian", … or a family such as
-                ldf.Gaussian(variance=8.5)
-    primary     the family's words and their columns: {"successes": "electrified", "trials": "n"}
+                ldf.Gaussian(variance=8.5); of several primary sources, an ldf.Joint of families
+    primary     the family's words and their columns: {"successes": "electrified", "trials": "n"};
+                of several sources, such words by source
     auxiliary   columns that say something about the rate; text columns are categories. Or such
                 columns by source, {"census": […], "lights": […]}: each source has a mapping of its
                 own, and a row may lack some
@@ -69,7 +70,8 @@ class Fusion(BaseEstimator):
     ensemble    which members learn, and how they are combined: an ldf.Ensemble
     preprocess  "power", "standard" or "none" for all members; None: as the ensemble has it
     weights     a column: how much a row counts in learning
-    design_effect  a survey's, a number or a column: counts are divided by it
+    design_effect  a survey's, a number or a column: counts are divided by it. Of several primary
+                sources, by source
     per_capita  {auxiliary column: column of the population it is divided by}
     id          a column that names the units
     group       a column: rows of a group are held out together when the model checks itself
@@ -93,7 +95,7 @@ class Fusion(BaseEstimator):
         ensemble: Ensemble | None = None,
         preprocess: str | None = None,
         weights: str | None = None,
-        design_effect: str | float | None = None,
+        design_effect: str | float | dict[str, str | float] | None = None,
         per_capita: dict[str, str] | None = None,
         id: str | None = None,
         group: str | None = None,
@@ -215,18 +217,23 @@ class Fusion(BaseEstimator):
         result = Posterior(self._fitted().posterior(after), units, given, pseudo, held, page)
         return result if component is None else result.component(component)
 
-    def predictive(self, frame: Any, given: str = "auxiliary", **design: Any) -> Predictive:
+    def predictive(
+        self, frame: Any, given: str = "auxiliary", of: str | None = None, **design: Any
+    ) -> Predictive:
         """The distribution of each row's primary data; of other data if their trials, exposure, …
-        are given. With "both" it is of further data, after those in the frame."""
+        are given. With "both" it is of further data, after those in the frame.
+
+        Of several primary sources it is `of` one of them, the first if none is named."""
         check.one_of("given", given, GIVEN)
         data, units, part = self._read(frame)
         said = self._updated(self._said(data, part, given), data, given)
+        data = data.of(of)
         for word in design:
             check.one_of("design", word, data.family.design)
-        words = design or self._design(data)
+        words = design or self._design(data, of)
         # Effective counts are no whole numbers, and what is predicted is.
         own = not design and given == "auxiliary" and not getattr(data.family, "effective", False)
-        distribution = self._fitted().predictive(said, words)
+        distribution = self._fitted().predictive(said, words, of)
         observed = _outcome(data) if own and data.seen.any() else None
         return Predictive(distribution, units, given, observed, data.exact())
 
@@ -313,7 +320,8 @@ class Fusion(BaseEstimator):
 
     def log_scores(self, frame: Any) -> np.ndarray:
         """The log-predictive of each row's primary data given its auxiliary data; NaN where nothing
-        was seen (no primary data, or no trials)."""
+        was seen (no primary data, or no trials). Of several primary sources it is of all that a row
+        has, together."""
         data, _, part = self._read(frame)
         said = self._said(data, part, "auxiliary")
         scores = np.full(len(data), np.nan)
@@ -354,7 +362,7 @@ class Fusion(BaseEstimator):
             "share": learned.share,
             "log score": [one.score for one in learned.trained],
         }
-        spoken = ", ".join(f"{word} = {given}" for word, given in self.primary.items())
+        spoken = ", ".join(f"{word} = {given}" for word, given in self.columns().words.items())
         many = len(self.columns().auxiliary)
         sentence = f"{type(self.family_).__name__} ({spoken}), {many} auxiliary columns."
         return notebook.table(sentence, members, self.status_)
@@ -382,7 +390,8 @@ class Fusion(BaseEstimator):
         many = family.components
         if many is None:
             return ()
-        columns = next((c for c in self.primary.values() if isinstance(c, list | tuple)), None)
+        given = self.columns().words.values()
+        columns = next((c for c in given if isinstance(c, list | tuple)), None)
         return tuple(columns) if columns and len(columns) == many else tuple(map(str, range(many)))
 
     def _said(self, data: Data, part: np.ndarray, given: str) -> Said:
@@ -398,20 +407,24 @@ class Fusion(BaseEstimator):
         return self._fitted().updated(said, data.y, data.seen)
 
     def _belief(self, frame: Any, component: Any) -> tuple[Belief, Units]:
-        """What is known of each row's θ, before further observations."""
+        """What is known of each row's θ, before further observations: of several primary sources,
+        of the first."""
         data, units, part = self._read(frame)
         said = self._updated(self._said(data, part, "both"), data, "both")
         position = None if component is None else units.position(component)
-        return Belief.of(data.family, said.natural, said.share, position), units
+        return Belief.of(data.of().family, said.natural, said.share, position), units
 
-    def _design(self, data: Data) -> dict[str, np.ndarray]:
+    def _design(self, data: Data, of: str | None) -> dict[str, np.ndarray]:
+        words = self.columns().words
+        if isinstance(self.family_, families.Joint):
+            words = self.family_.part(of, words)
         for word, values in data.design.items():
             missing = np.isnan(values).any(tuple(range(1, values.ndim)))
             if missing.any():
                 row = data.label[int(np.argmax(missing))]
                 problem = "is missing, and without it y has no distribution"
                 remedy = f"give {word}=…, or leave the row out"
-                raise check.DataError(self.primary.get(word, word), row, None, problem, remedy)
+                raise check.DataError(words.get(word, word), row, None, problem, remedy)
         return data.design
 
 

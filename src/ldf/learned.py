@@ -191,11 +191,12 @@ class Learned:
             return PointMass(np.asarray(self.family.latent(said.natural[0]).mean()))
         return mixture(said.share, self.family.posterior(said.natural))
 
-    def predictive(self, said: Said, design: dict[str, Any]) -> Any:
-        """Of new primary data."""
+    def predictive(self, said: Said, design: dict[str, Any], of: str | None = None) -> Any:
+        """Of new primary data; of several sources, those `of` one."""
+        source = self.family.source(of)
         if self.certain:
-            return self.family.likelihood(self.family.latent(said.natural[0]).mean(), **design)
-        return mixture(said.share, self.family.predictive(said.natural, **design))
+            return source.likelihood(source.latent(said.natural[0]).mean(), **design)
+        return mixture(said.share, source.predictive(said.natural, **design))
 
     def log_score(self, said: Said, y: dict[str, Any]) -> np.ndarray:
         """The log-predictive of primary data: of the mixture, not of its components."""

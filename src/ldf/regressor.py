@@ -26,6 +26,7 @@ from ldf import check
 from ldf.ensemble import Ensemble
 from ldf.estimator import Fusion, named_family
 from ldf.families.base import Family
+from ldf.families.joint import Joint
 from ldf.frame import Frame
 from ldf.mappings import Mapping
 from ldf.objective import Objective
@@ -162,6 +163,9 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The family's words and the names of their columns; and these columns."""
         family = named_family(self.family)
+        if isinstance(family, Joint):
+            problem, remedy = "joins several outcomes, and y is one", "use ldf.Fusion"
+            raise check.DataError("family", None, None, problem, remedy)
         outcome = next(word for word in family.columns if word not in family.design)
         if _is_vector(family):
             array = check_array(y, **ANY_CELLS)

@@ -3,6 +3,9 @@
 All that is learned (encoding aside: preprocessing, priors, references, members' shares) is learned
 from each fold's training rows alone, and all folds of a model are one program. Every unit has one
 row a model, predicted by the fold that held it out.
+
+Of several primary sources the log score is of all that a unit has, together. What is predicted (the
+means, sets and PIT) is of one source, the first unless another is named, in the units that have it.
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ class CrossValidation:
             lines.append(
                 f"{row['model']:{wide}}{row['log_score']:10.3f}"
                 f"{'' if row['model'] == first else behind:>19}"
-                f"{'' if self._effective else hold:>18}"
+                f"{'' if self._effective() else hold:>18}"
             )
         return "\n".join(lines)
 
@@ -78,8 +81,9 @@ class CrossValidation:
         held = f"{int(self.counted.sum()):,} held-out units in {len(self.split.held)} folds"
         return notebook.of_rows(f"{held}; mean log score a unit, more is better.", rows)
 
-    def to_frame(self) -> Any:
-        """One row a unit and model: fold, log score, mean and sd of the predictive."""
+    def to_frame(self, of: str | None = None) -> Any:
+        """One row a unit and model: fold, log score, mean and sd of the predictive, NaN where a
+        unit lacks the source that it is of."""
         parts = []
         for name, answer in self.answers.items():
             part = {
@@ -88,15 +92,21 @@ class CrossValidation:
                 "fold": self.split.fold[self.counted],
                 "log_score": answer.log_score[self.counted],
             }
-            if not self._effective:
-                part |= self._moments(name)
+            if not self._effective(of):
+                part |= self._moments(name, of)
             parts.append(part)
         table = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         return self.units.frame(table, by_unit=False)
 
-    def _moments(self, name: str) -> dict[str, np.ndarray]:
-        law = self.predictive(name)
-        table = {"mean": np.asarray(law.mean(), float), "sd": np.asarray(law.sd(), float)}
+    def _moments(self, name: str, of: str | None) -> dict[str, np.ndarray]:
+        law, have = self.predictive(name, of), self.having(of)[self.counted]
+
+        def spread(values: Any) -> np.ndarray:
+            full = np.full((len(have), *np.shape(values)[1:]), np.nan)
+            full[have] = values
+            return full
+
+        table = {"mean": spread(law.mean()), "sd": spread(law.sd())}
         if not self.units.components:
             return table
         return {
@@ -119,7 +129,7 @@ class CrossValidation:
         for name, answer in self.answers.items():
             behind = self._difference(name, first)
             cover = {"observed": np.nan, "expected": np.nan}
-            if not self._effective:
+            if not self._effective() and self.having().any():
                 cover = self.coverage(name, (0.9,))[0]
             rows.append(
                 {
@@ -145,31 +155,46 @@ class CrossValidation:
         p, q = (self.answers[name].log_score for name in (one, other))
         return assess.score_difference(p, q, self.data.group, self.counted)
 
-    def coverage(self, model: str, masses: Any = assess.MASSES) -> list[dict[str, Any]]:
+    def having(self, of: str | None = None) -> np.ndarray:
+        """Units that were held out and saw something of a source: those that its predictives are
+        compared with. If there is one source, all that are counted."""
+        data = self.data.of(of)
+        if data is self.data:
+            return self.counted
+        return self.counted & np.isfinite(empirical_rate(data.family, data.y, data.seen))
+
+    def coverage(
+        self, model: str, masses: Any = assess.MASSES, of: str | None = None
+    ) -> list[dict[str, Any]]:
         """Observed and actual mass of the predictive's sets, with the standard error: by groups, if
         the folds kept groups together."""
-        law, y = self.predictive(model), self._outcome()
-        group = None if self.data.group is None else self.data.group[self.counted]
-        return assess.coverage(law, y, masses, self._exact, group).rows()
+        law, y = self.predictive(model, of), self._outcome(of)
+        group = None if self.data.group is None else self.data.group[self.having(of)]
+        return assess.coverage(law, y, masses, self._exact(of), group).rows()
 
-    def pit(self, model: str, seed: int = 0) -> np.ndarray:
+    def pit(self, model: str, seed: int = 0, of: str | None = None) -> np.ndarray:
         """The randomised probability integral transform: uniform if the model is right."""
-        return assess.pit(self.predictive(model), self._outcome(), seed, self._exact)
+        return assess.pit(self.predictive(model, of), self._outcome(of), seed, self._exact(of))
 
     def check(
-        self, model: str, quantity: Any = assess.QUANTITIES, draws: int = 1000, seed: int = 0
+        self,
+        model: str,
+        quantity: Any = assess.QUANTITIES,
+        draws: int = 1000,
+        seed: int = 0,
+        of: str | None = None,
     ) -> list[dict[str, Any]]:
         """Predictive checks: test quantities of the data beside those of draws."""
-        law = self.predictive(model)
-        outcome, exact = self._outcome(), self._exact
+        law, outcome, exact = self.predictive(model, of), self._outcome(of), self._exact(of)
         return assess.predictive_check(law, outcome, quantity, draws, seed, exact).rows()
 
-    def predictive(self, model: str) -> Any:
-        """p(y | x) of the counted units, by the fold that held each out."""
+    def predictive(self, model: str, of: str | None = None) -> Any:
+        """p(y | x) of the counted units (of several sources, of those that have it), by the fold
+        that held each out."""
         check.one_of("model", model, tuple(self.answers))
-        answer = self.answers[model]
-        design = {name: values[self.counted] for name, values in self.data.design.items()}
-        return answer.learned.predictive(answer.of(self.counted), design)
+        answer, units = self.answers[model], self.having(of)
+        design = {name: values[units] for name, values in self.data.of(of).design.items()}
+        return answer.learned.predictive(answer.of(units), design, of)
 
     def posterior(self, model: str) -> Any:
         """p(θ | x) of the counted units, by the fold that held each out."""
@@ -177,24 +202,22 @@ class CrossValidation:
         answer = self.answers[model]
         return answer.learned.posterior(answer.of(self.counted))
 
-    @property
-    def _effective(self) -> bool:
+    def _effective(self, of: str | None = None) -> bool:
         """Whether counts are a survey's effective ones: scored, but not predicted as they are."""
-        return getattr(self.data.family, "effective", False)
+        return getattr(self.data.family.source(of), "effective", False)
 
-    @property
-    def _exact(self) -> np.ndarray:
-        """Of the counted units, those whose outcome is known itself."""
-        return self.data.exact()[self.counted]
+    def _exact(self, of: str | None) -> np.ndarray:
+        """Of the units whose data are predicted, those whose outcome is known itself."""
+        return self.data.of(of).exact()[self.having(of)]
 
-    def _outcome(self) -> np.ndarray:
-        if self._effective:
+    def _outcome(self, of: str | None) -> np.ndarray:
+        if self._effective(of):
             problem, remedy = (
                 "makes counts that are not whole numbers",
                 "compare log scores instead",
             )
             raise check.DataError("design_effect", None, None, problem, remedy)
-        return self.data.outcome()[self.counted]
+        return self.data.of(of).outcome()[self.having(of)]
 
 
 def cross_validate(

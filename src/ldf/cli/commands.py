@@ -113,6 +113,9 @@ def predict(
     data: Data,
     out: Annotated[Path, typer.Option(help=TABLES)] = files.PIPE,
     given: Given = "auxiliary",
+    source: Annotated[
+        str | None, typer.Option(help="Of several primary sources: which. The first, if left out.")
+    ] = None,
     design: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +132,7 @@ def predict(
     files.check_out(out, [model, data])
     fitted, frame = load(model), files.read(data, written.text)
     with screen.remarked(as_json or out == files.PIPE, fitted.columns().shown):
-        table = fitted.predictive(frame, given, **_design(design)).to_frame(mass)
+        table = fitted.predictive(frame, given, source, **_design(design)).to_frame(mass)
     _put(out, table, frame, as_json)
 
 
@@ -252,7 +255,7 @@ def inspect(
     ]
     about = {
         "family": repr(fitted.family_),
-        "primary": ", ".join(f"{word} = {given}" for word, given in fitted.primary.items()),
+        "primary": ", ".join(f"{word} = {given}" for word, given in fitted.columns().words.items()),
         "auxiliary": [fitted.shown_name(name) for name in fitted.columns().auxiliary],
         "id": fitted.id,
         "group": fitted.group,

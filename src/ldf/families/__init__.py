@@ -7,6 +7,7 @@ from ldf.families.exponential import Exponential
 from ldf.families.gamma import Gamma
 from ldf.families.gaussian import Gaussian, LinearGaussian
 from ldf.families.geometric import Geometric
+from ldf.families.joint import Joint
 from ldf.families.misreported import Misreported
 from ldf.families.multinomial import Multinomial
 from ldf.families.multivariate_normal import MultivariateNormal
@@ -24,6 +25,7 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "Geometric",
+    "Joint",
     "LinearGaussian",
     "Misreported",
     "Multinomial",

@@ -41,6 +41,13 @@ class Family(eqx.Module):
         """How many classes or components θ has, if that is known and more than one number."""
         return None
 
+    def source(self, of: str | None = None) -> Family:
+        """The likelihood of one source, if there are several (`Joint`); else this one."""
+        if of is not None:
+            remedy = "leave it out: there is one source only"
+            raise check.DataError("of", None, of, "is not known", remedy)
+        return self
+
     @abstractmethod
     def statistic(self, *args: Any, **columns: Any) -> Any:
         """T_y of each unit's primary data, validated."""

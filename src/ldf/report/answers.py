@@ -61,10 +61,15 @@ class Answers:
     # --- statistics ---
 
     @property
+    def first(self) -> Data:
+        """Of several primary sources the first, which the page predicts; else all there is."""
+        return self.data.of()
+
+    @property
     def scale(self) -> float:
         """What one observation adds to a statistic's n: of values with known variance, a
         precision."""
-        variance = getattr(self.data.family, "variance", None)
+        variance = getattr(self.first.family, "variance", None)
         return 1.0 if variance is None else 1 / float(variance)
 
     def worth(self, statistic: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -76,13 +81,15 @@ class Answers:
             t = t[..., self.component or 0]
         return t / self.scale, n / self.scale
 
-    def primary(self) -> tuple[np.ndarray, np.ndarray]:
-        """t and n of the primary data, NaN where there are none."""
+    def primary(self, data: Data | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """t and n of the primary data (of all sources, unless of some), NaN where there are
+        none."""
+        data = self.data if data is None else data
         t, n = np.full((2, len(self)), np.nan)
-        seen = self.data.seen
+        seen = data.seen
         if seen.any():
-            y = {word: values[seen] for word, values in self.data.y.items()}
-            t[seen], n[seen] = self.worth(self.data.family.statistic(**y))
+            y = {word: values[seen] for word, values in data.y.items()}
+            t[seen], n[seen] = self.worth(data.family.statistic(**y))
         return t, n
 
 

@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from ldf.checkpoint import version
+from ldf.families.joint import Joint
 from ldf.report.answers import Answers
 from ldf.report.far import Distance
 from ldf.report.words import Words
@@ -43,14 +44,22 @@ def _data(of: Answers, words: Words) -> list[str]:
     seen = of.data.seen
     primary = ", ".join(
         f"{word}: {column if isinstance(column, str) else ', '.join(map(str, column))}"
-        for word, column in of.model.primary.items()
+        for word, column in of.model.columns().words.items()
     )
+    family = of.data.family
+    several = family.sources if isinstance(family, Joint) else ()
     lines = [
         f"{len(of):,} units, {int(seen.sum()):,} of them with primary data; "
         f"{int(of.training.sum()):,} are rows that the model has learned from.",
-        f"Primary data, {words.family} ({primary}).",
+        f"Primary data, {type(family).__name__} ({primary}).",
         f"Auxiliary data, {len(_shown(of))} columns: {', '.join(_shown(of))}.",
     ]
+    if several:
+        kinds = ", ".join(f"{name} ({type(one).__name__})" for name, one in several)
+        lines.append(
+            f"Primary sources that add: {kinds}. Scores are of all that a unit has; what is "
+            f"predicted, and the calibration of it, is of {several[0][0]}."
+        )
     if of.model.columns().sensitive:
         lines.append(
             "Columns that are sensitive are named by their number, and their values are given as "

@@ -30,7 +30,7 @@ def of_model(of: Answers, validation: Any) -> dict[str, Any]:
 
 def _effective(of: Answers) -> bool:
     """Effective counts are no whole numbers, and cannot be compared with what is predicted."""
-    return bool(getattr(of.data.family, "effective", False))
+    return bool(getattr(of.first.family, "effective", False))
 
 
 def _own(of: Answers) -> dict[str, Any]:
@@ -38,14 +38,14 @@ def _own(of: Answers) -> dict[str, Any]:
     saw = np.isfinite(score)
     content: dict[str, Any] = {"advice": ADVICE, "models": [], "units": int(saw.sum())}
     content["score"] = number(score[saw].mean()) if saw.any() else None
-    exact = of.data.exact() & saw
+    exact = of.first.exact() & saw
     if exact.any() and not _effective(of):
         at = np.flatnonzero(exact)
         if len(at) > ASSESSED:
             at = np.sort(np.random.default_rng(of.model.seed).choice(at, ASSESSED, replace=False))
-        design = {name: values[at] for name, values in of.data.design.items()}
+        design = {name: values[at] for name, values in of.first.design.items()}
         law = of.learned.predictive(of.before.rows(at), design)
-        y = of.data.outcome()[at]
+        y = of.first.outcome()[at]
         cover = assess.coverage(law, y).rows()
         content |= _calibration(of, cover, assess.pit(law, y, of.model.seed))
     return content
@@ -72,7 +72,7 @@ def _validated(of: Answers, cv: Any) -> dict[str, Any]:
         {"name": text(name), **{key: array(_spread(values, at)) for key, values in own.items()}}
         for name, own in ((name, _of_each(of, cv, name)) for name in cv.answers)
     ]
-    if not _effective(of):
+    if not _effective(of) and cv.having().any():
         content |= _calibration(of, cv.coverage(first), cv.pit(first, of.model.seed))
     return content
 
@@ -83,7 +83,7 @@ def _of_each(of: Answers, cv: Any, name: str) -> dict[str, np.ndarray]:
     mean = np.full(len(score), np.nan)
     if not _effective(of):
         own = np.asarray(cv.predictive(name).mean(), float)
-        mean[cv.counted] = own if own.ndim == 1 else own[:, of.component or 0]
+        mean[cv.having()] = own if own.ndim == 1 else own[:, of.component or 0]
     return {"score": score, "mean": mean}
 
 

@@ -125,7 +125,7 @@ def conjugate_of_primary(of: Answers) -> list[np.ndarray]:
 def design(of: Answers) -> np.ndarray:
     """How much was asked or watched in each unit; where that is not known, the median of the
     others. Of a mean, its precision."""
-    n = of.primary()[1] * of.scale
+    n = of.primary(of.first)[1] * of.scale
     some = n[np.isfinite(n) & (n > 0)]
     return np.where(n > 0, n, np.median(some) if len(some) else 1.0)
 

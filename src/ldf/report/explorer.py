@@ -9,6 +9,7 @@ import numpy as np
 
 from ldf import check
 from ldf.distributions.base import check_mass
+from ldf.families.joint import Joint
 from ldf.report import card, checks, columns, shapes
 from ldf.report.answers import Answers
 from ldf.report.far import distances
@@ -49,7 +50,10 @@ def explore(
     if means.shape != (len(of),):
         problem, remedy = "has a θ of several parts", "report a family whose θ is one number"
         raise check.DataError("family", None, type(of.data.family).__name__, problem, remedy)
-    words = Words.of(of.data.family, model.primary, shown, float(np.median(means)))
+    spoken = model.columns().words
+    if isinstance(of.data.family, Joint):
+        spoken = of.data.family.part(None, spoken)
+    words = Words.of(of.first.family, spoken, shown, float(np.median(means)))
     above = round_threshold(means) if threshold is None else float(threshold)
     distance = distances(of.data.x, of.training)
     checked = checks.of_model(of, validation)
