@@ -8,18 +8,20 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
+import cases
 import ldf
 from ldf import DataError, Ensemble, Fusion, Linear, Member, Network
 from ldf.data import Columns, read
 from ldf.fit import Schedule
+from ldf.mixed import MixedModel
 from ldf.recognise import find_parts
 
 NAN = np.nan
@@ -28,8 +30,8 @@ THREE = ldf.Joint(
     here=ldf.Multinomial(classes=3), there=ldf.Multinomial(classes=3), late=ldf.Multinomial(3)
 )
 
-# A family, a prior, columns of three units (one lacks a source), θ under the prior, and log p(y | θ)
-# of each unit in SciPy's words.
+# A family, a prior, columns of three units that lack some sources, θ under the prior, and log
+# p(y | θ) of each unit in SciPy's words.
 JOINED: dict[str, tuple[Any, ...]] = {
     "binomial and geometric": (
         TWO,
@@ -197,17 +199,18 @@ def test_compiled_it_is_the_same_with_slopes_even_where_nobody_has_a_source(
     case: tuple[Any, ...],
 ) -> None:
     family, prior, y, _, _ = case
-    empty = {w: np.full(np.shape(v), NAN) for w, v in y.items()}
     name = family.sources[0][0]
-    for columns in (y, y | {w: v for w, v in empty.items() if w.startswith(name)}):
+    nobody = {w: np.full(np.shape(v), NAN) if w.startswith(name) else v for w, v in y.items()}
+
+    @jax.jit
+    @jax.value_and_grad
+    def total(natural: Any, columns: Any) -> Any:
+        return family.log_predictive(natural, **columns).sum()
+
+    for columns in (y, nobody):
         with jax.enable_x64(True):
             traced = {w: jnp.asarray(v, float) for w, v in columns.items()}
-
-            @jax.jit
-            def total(natural: Any, traced: Any = traced) -> Any:
-                return family.log_predictive(natural, **traced).sum()
-
-            found, slope = jax.value_and_grad(total)(jax.tree.map(jnp.asarray, prior))
+            found, slope = total(jax.tree.map(jnp.asarray, prior), traced)
         assert float(found) == pytest.approx(family.log_predictive(prior, **columns).sum(), 1e-12)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
 
@@ -584,10 +587,19 @@ def test_rows_that_lack_a_source_are_learned_from_as_if_there_were_none() -> Non
 
 
 def test_mixtures_of_mappings_take_sources() -> None:
-    ensemble = Ensemble((Member(Linear(constant_count=True)),), parts=1)
-    mixed = Fusion(INSTRUMENTS, MEASURED, ["x"], structure=ldf.Mixture(2), ensemble=ensemble)
-    share = mixed.fit(WELLS[:90]).assignments(WELLS[:90])
-    np.testing.assert_allclose(share["p(1)"] + share["p(2)"], 1.0)
+    """Their log-predictive mixes that of all sources together."""
+    family, _, y, _, _ = JOINED["two instruments"]
+    model = MixedModel(family, Linear(), mixture=ldf.Mixture(2))
+    weights, ground = model.init(np.random.default_rng(0), 1), model.ground(family.prior(0.0, 2.0))
+    x = np.array([[0.3], [-1.0], [2.0]])
+    with jax.enable_x64(True):
+        columns = {w: jnp.asarray(v, float) for w, v in y.items()}
+        found = model.log_predictive(weights, ground, jnp.asarray(x), columns)
+        pseudo = jax.tree.map(
+            np.asarray, model.pseudo_observations(weights, ground, jnp.asarray(x))
+        )
+    each = family.log_predictive(ground.prior + pseudo, **y)
+    np.testing.assert_allclose(found, logsumexp(each, 0) - np.log(2), rtol=1e-9)
 
 
 def test_a_regressor_refuses_several_outcomes() -> None:
