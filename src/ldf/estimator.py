@@ -24,6 +24,7 @@ from ldf import attribution, check, families, notebook, plan, report, store
 from ldf.data import Columns, Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
+from ldf.frame import Frame
 from ldf.learn import learn
 from ldf.learned import Learned, Said
 from ldf.mappings import Mapping
@@ -38,6 +39,7 @@ from ldf.table import Table, empirical_rate
 from ldf.train import Tell
 
 GIVEN = ("both", "auxiliary", "primary")
+BACKGROUND = 16  # rows that a unit is compared with, unless others are given
 OBJECTIVES: dict[str, Objective] = {
     "maximum-likelihood": maximum_likelihood,
     "model-selection": model_selection,
@@ -257,6 +259,70 @@ class Fusion(BaseEstimator):
         table |= {"information": worth.beside, "information_alone": worth.alone}
         table["out_of_fold"] = np.repeat(held, len(names))
         return units.frame(table, by_unit=False)
+
+    def attribution(
+        self, frame: Any, of: str = "rate", background: Any = BACKGROUND, component: Any = None
+    ) -> Any:
+        """How much each auxiliary column moves what auxiliary data say of a unit: a frame, one row
+        a unit and column.
+
+        of          "rate": the logit of a share, the logarithm of a rate, or a mean; "count": the
+                    logarithm of the number of pseudo-observations
+        background  what a unit is compared with: a frame, or so many of the frame's rows, drawn
+        component   of class counts, whose rate it is
+
+        These are Shapley values of the combined pseudo-observations: in every unit they and the
+        `baseline`, the mean of the background, add to the unit's own value. With several sources
+        they are of each source's own pseudo-observations. `rank` says where the unit's number is
+        among those of all units, from 0 to 1. Sensitive columns have a number, and no values.
+
+        They tell what the model makes of a column. That is no statement on what the column brings
+        about, nor on what would happen if it were changed."""
+        data, units, part = self._read(frame)
+        which = None if component is None else units.position(component)
+        value = attribution.value_of(of, which, data.family)
+        behind = self._background(data, background)
+        shares = attribution.by_source_and_column(
+            self._fitted(), value, data, part, behind, self.seed
+        )
+        opened, parts = Frame.open(frame), []
+        for share in shares:
+            hidden = share.column in self.columns().sensitive
+            cells = opened.texts(share.column)[share.unit]
+            parts.append(
+                {
+                    "row": share.unit,
+                    "source": np.full(len(share.unit), share.source, object),
+                    "column": np.full(len(share.unit), self.shown_name(share.column), object),
+                    "value": np.full(len(share.unit), None) if hidden else cells,
+                    "rank": share.rank,
+                    "attribution": share.moved,
+                    "baseline": share.baseline,
+                }
+            )
+        table = {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
+        order = np.argsort(table["row"], kind="stable")
+        row = table.pop("row")[order]
+        held = (part >= 0) & data.seen
+        texts = ("source", "column", "value")
+        ordered = {key: values[order] for key, values in table.items()}
+        ordered |= {key: ordered[key].tolist() for key in texts}  # no frame takes objects of NumPy's
+        table = {"unit": units.label[row]} | ordered | {"out_of_fold": held[row]}
+        return units.frame(table, by_unit=False)
+
+    def _background(self, data: Data, background: Any) -> np.ndarray:
+        """Auxiliary data to compare with."""
+        if isinstance(background, int | np.integer):
+            if background < 1:
+                problem, remedy = "is no row", "give one or more"
+                raise check.DataError("background", None, background, problem, remedy)
+            many = min(int(background), len(data))
+            rows = np.random.default_rng(self.seed).permutation(len(data))[:many]
+            return data.x[np.sort(rows)]
+        found = read(background, self.family_of(), self.columns(), self.schema_, primary=False)
+        if not len(found):
+            raise check.DataError("background", None, None, "has no rows", "give one or more")
+        return found.x
 
     def assignments(self, frame: Any, given: str = "both") -> Any:
         """Which mapping of a mixture holds for each row, p(z | x, y): a frame with the probability

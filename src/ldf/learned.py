@@ -76,13 +76,24 @@ class Trained(NamedTuple):
     def said(self, x: np.ndarray, part: np.ndarray | None = None, sharpness: float = 1.0) -> Said:
         """Of each row; `part` is where it was held out in learning, −1 if nowhere. T_x counts
         `sharpness` times."""
-        part = np.full(len(x), -1) if part is None else part
-        z = self.preprocess.apply(x)
+        return self.said_of(self.preprocess.apply(x), part, sharpness)
+
+    def said_of(
+        self, z: np.ndarray, part: np.ndarray | None = None, sharpness: float = 1.0
+    ) -> Said:
+        """The same of rows that are preprocessed already."""
+        part = np.full(len(z), -1) if part is None else part
         pieces = [slice(i, i + BLOCK) for i in range(0, max(len(z), 1), BLOCK)]
         found = [self._piece(z[piece], part[piece]) for piece in pieces]
         pseudo, share = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1), *found)
         pseudo = pseudo * sharpness
         return Said(self.ground.prior + pseudo, pseudo, share)
+
+    def without(self, part: int) -> Trained:
+        """The fit that has not seen a part answers alone, for whatever rows; all, if it is −1."""
+        if part < 0:
+            return self
+        return self._replace(weights=jax.tree.map(lambda leaf: leaf[part : part + 1], self.held))
 
     def _piece(self, z: np.ndarray, part: np.ndarray) -> tuple[Any, np.ndarray]:
         """T_x and the shares in it: components × rows."""

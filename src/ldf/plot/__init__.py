@@ -17,6 +17,7 @@ figure; the figure comes back. Models are named by their roles ("ldf", "mixture"
 `pip install 'ldf[plot]'`. Maps of areas need geopandas: `pip install 'ldf[maps]'`.
 """
 
+from ldf.plot.attributions import Attribution, attribution
 from ldf.plot.checks import Calibration, Pit, calibration, pit
 from ldf.plot.columns import Histograms, histograms
 from ldf.plot.comparisons import Differences, Entropies, differences, entropies
@@ -36,6 +37,7 @@ __all__ = [
     "ROLES",
     "STYLES",
     "Areas",
+    "Attribution",
     "Calibration",
     "Curves",
     "Differences",
@@ -49,6 +51,7 @@ __all__ = [
     "Role",
     "Worth",
     "areas",
+    "attribution",
     "calibration",
     "ceiling",
     "curves",
