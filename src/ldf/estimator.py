@@ -304,9 +304,9 @@ class Fusion(BaseEstimator):
         order = np.argsort(table["row"], kind="stable")
         row = table.pop("row")[order]
         held = (part >= 0) & data.seen
-        texts = ("source", "column", "value")
         ordered = {key: values[order] for key, values in table.items()}
-        ordered |= {key: ordered[key].tolist() for key in texts}  # no frame takes objects of NumPy's
+        for key in ("source", "column", "value"):  # Polars would keep NumPy's objects as objects
+            ordered[key] = ordered[key].tolist()
         table = {"unit": units.label[row]} | ordered | {"out_of_fold": held[row]}
         return units.frame(table, by_unit=False)
 
