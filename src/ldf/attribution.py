@@ -147,18 +147,19 @@ def by_column(
     the unit has them."""
     orders = shapley.draw_orders(len(columns), len(background), seed)
     own = shapley.own_cells(orders)
-    cells = np.ones((*own.shape[:2], x.shape[1]), bool)
+    rows = len(background), own.shape[1]
+    cells = np.ones((*rows, x.shape[1]), bool)
     for number, encoded in enumerate(columns):
         cells[..., encoded] = own[..., number, None]
     attribution, baseline = np.empty((len(x), len(columns))), np.empty(len(x))
-    at_once = max(1, ROWS // (cells.shape[0] * cells.shape[1]))
+    at_once = max(1, ROWS // (rows[0] * rows[1]))
     for number in np.unique(part):
         fits = _Fits(learned, int(number))
         units = np.flatnonzero(part == number)
         for start in range(0, len(units), at_once):
             some = units[start : start + at_once]
             asked, whole = (value(found) for found in fits.mixed(x[some], background, cells))
-            asked = asked.reshape(len(some), *cells.shape[:2])
+            asked = asked.reshape(len(some), *rows)
             attribution[some] = shapley.attributed(orders, asked, whole)
             baseline[some] = asked[..., 0].mean(1)
     return Moved(attribution, baseline)
