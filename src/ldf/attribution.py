@@ -13,6 +13,7 @@ not what the column brings about.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -153,15 +154,20 @@ def by_column(
         cells[..., encoded] = own[..., number, None]
     attribution, baseline = np.empty((len(x), len(columns))), np.empty(len(x))
     at_once = max(1, ROWS // (rows[0] * rows[1]))
+
+    def ask(job: tuple[_Fits, np.ndarray]) -> None:
+        fits, some = job
+        asked, whole = (value(found) for found in fits.mixed(x[some], background, cells))
+        asked = asked.reshape(len(some), *rows)
+        attribution[some] = shapley.attributed(orders, asked, whole)
+        baseline[some] = asked[..., 0].mean(1)
+
+    jobs = []
     for number in np.unique(part):
-        fits = _Fits(learned, int(number))
-        units = np.flatnonzero(part == number)
-        for start in range(0, len(units), at_once):
-            some = units[start : start + at_once]
-            asked, whole = (value(found) for found in fits.mixed(x[some], background, cells))
-            asked = asked.reshape(len(some), *rows)
-            attribution[some] = shapley.attributed(orders, asked, whole)
-            baseline[some] = asked[..., 0].mean(1)
+        fits, units = _Fits(learned, int(number)), np.flatnonzero(part == number)
+        jobs += [(fits, units[start : start + at_once]) for start in range(0, len(units), at_once)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(ask, jobs))
     return Moved(attribution, baseline)
 
 

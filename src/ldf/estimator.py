@@ -39,7 +39,7 @@ from ldf.table import Table, empirical_rate
 from ldf.train import Tell
 
 GIVEN = ("both", "auxiliary", "primary")
-BACKGROUND = 16  # rows that a unit is compared with, unless others are given
+BACKGROUND = 12  # rows that a unit is compared with, unless others are given
 OBJECTIVES: dict[str, Objective] = {
     "maximum-likelihood": maximum_likelihood,
     "model-selection": model_selection,
