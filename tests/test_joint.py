@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 import cases
 import ldf
-from ldf import DataError, Ensemble, Fusion, Linear, Member, Network
+from ldf import DataError, Ensemble, Fusion, Linear, Member, Network, cli, compiled
 from ldf.data import Columns, read
 from ldf.fit import Schedule
 from ldf.mixed import MixedModel
@@ -605,3 +605,24 @@ def test_mixtures_of_mappings_take_sources() -> None:
 def test_a_regressor_refuses_several_outcomes() -> None:
     with pytest.raises(DataError, match="joins several outcomes, and y is one; use"):
         ldf.FusionRegressor(TWO).fit(np.zeros((9, 1)), np.arange(9))
+
+
+def test_commands_answer_for_a_saved_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted().save(tmp_path / "wells.ldf")
+    new = wells(9, 5)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.setattr(compiled, "keep_compiled", lambda: None)
+
+    def ran(*arguments: str) -> int:
+        monkeypatch.setattr("sys.argv", ["ldf", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0)
+
+    given = [str(tmp_path / name) for name in ("wells.ldf", "new.csv")]
+    out = tmp_path / "out.csv"
+    assert ran("predict", *given, "--source", "report", "--of", "n=2", "--out", str(out)) == 0
+    wanted = fitted().predictive(new, of="report", n=2)
+    np.testing.assert_allclose(pd.read_csv(out)["mean"], wanted.mean(), rtol=1e-9)
+    assert ran("predict", *given, "--source", "phone", "--out", str(tmp_path / "no.csv")) != 0
+    assert ran("inspect", given[0]) == 0
