@@ -490,7 +490,7 @@ SENTENCES: list[tuple[str, Callable[[], Any], str]] = [
         lambda: fusion("bernoulli").fit(VILLAGES),
         "column 'family': 'bernoulli' is not known; choose one of 'binomial', "
         "'censoredpoisson', 'exponential', 'family', 'gamma', 'gaussian', 'geometric', "
-        "'lineargaussian', 'misreported', 'multinomial', 'multivariatenormal', "
+        "'joint', 'lineargaussian', 'misreported', 'multinomial', 'multivariatenormal', "
         "'negativebinomial', 'nestedmultinomial', 'normal', 'poisson', 'zeroinflatedpoisson'.",
     ),
     (
