@@ -319,9 +319,9 @@ REFUSED: list[tuple[str, Callable[[], Fusion], str]] = [
         "a family",
         lambda: made(Coins(), Linear()),
         "cannot hold 'arguments.family', a Coins of your own; only ldf's own can be saved: "
-        "Binomial, CensoredPoisson, Exponential, Gamma, Gaussian, Geometric, LinearGaussian, "
-        "Misreported, Multinomial, MultivariateNormal, NegativeBinomial, NestedMultinomial, "
-        "Normal, Poisson, ZeroInflatedPoisson.",
+        "Binomial, CensoredPoisson, Exponential, Gamma, Gaussian, Geometric, Joint, "
+        "LinearGaussian, Misreported, Multinomial, MultivariateNormal, NegativeBinomial, "
+        "NestedMultinomial, Normal, Poisson, ZeroInflatedPoisson.",
     ),
     (
         "a number that is no truth value",
