@@ -393,7 +393,9 @@ def test_what_is_expected_is_what_updates_give_on_average() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pd.DataFrame, pl.DataFrame, lambda d: pa.table(dict(d)), dict], ids=str
+    "kind",
+    [pd.DataFrame, pl.DataFrame, lambda d: pa.table(dict(d)), dict],
+    ids=["pandas", "polars", "pyarrow", "dict"],
 )
 def test_frames_come_back_in_kind(kind: Callable[[Any], Any]) -> None:
     given = {name: VILLAGES[name].to_numpy() for name in ("lights", "roads", "price")}
