@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ldf.families.own import ImportanceSampled, NonConjugate
     from ldf.fit import Schedule
     from ldf.folds import Split
-    from ldf.mappings import Linear, Network, Trees
+    from ldf.mappings import Fourier, GaussianProcess, Linear, Network, Own, Splines, Trees
     from ldf.mixed import Component, Mixture
     from ldf.regressor import FusionRegressor
     from ldf.validate import cross_validate
@@ -47,14 +47,18 @@ _LATER = {
     "CalibrationWarning": "estimator",
     "DataWarning": "data",
     "Ensemble": "ensemble",
+    "Fourier": "mappings",
     "Fusion": "estimator",
     "FusionRegressor": "regressor",
+    "GaussianProcess": "mappings",
     "ImportanceSampled": "families.own",
     "Linear": "mappings",
     "Component": "mixed",
     "Member": "ensemble",
     "Mixture": "mixed",
     "Network": "mappings",
+    "Own": "mappings",
+    "Splines": "mappings",
     "Trees": "mappings",
     "NonConjugate": "families.own",
     "Schedule": "fit",
@@ -71,15 +75,19 @@ __all__ = [
     "DataWarning",
     "DoesNotExist",
     "Ensemble",
+    "Fourier",
     "Fusion",
     "FusionRegressor",
+    "GaussianProcess",
     "ImportanceSampled",
     "Linear",
     "Member",
     "Mixture",
     "Network",
     "NonConjugate",
+    "Own",
     "Schedule",
+    "Splines",
     "Split",
     "Statistic",
     "Trees",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ldf import check
 from ldf.fit import Schedule
-from ldf.mappings import Linear, Mapping, Network, Trees
+from ldf.mappings import Mapping, Network, Trees, as_mapping
 
 COMBINE = ("stack", "equal", "best")
 AS_SUITS: Any = None  # what the mapping says suits it
@@ -22,7 +22,8 @@ AS_SUITS: Any = None  # what the mapping says suits it
 
 @dataclass(frozen=True)
 class Member:
-    """One mapping and how it is trained."""
+    """One mapping and how it is trained. An Equinox module or a constructor of one may stand for a
+    mapping: see `Own`."""
 
     mapping: Mapping
     preprocess: str = "power"
@@ -33,6 +34,7 @@ class Member:
     strength: float = 1.0  # of the prior, times what it is otherwise
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "mapping", as_mapping(self.mapping))
         for name in ("penalty", "learning_rate"):
             if getattr(self, name) is AS_SUITS:
                 object.__setattr__(self, name, getattr(self.mapping, name))
@@ -81,16 +83,13 @@ class Ensemble:
             if getattr(self, name) < 1:
                 given = getattr(self, name)
                 raise check.DataError(name, None, given, "is less than one", "give one or more")
-        smooth = (m.mapping for m in self.members if not isinstance(m.mapping, Linear | Trees))
-        if any(mapping != self.network for mapping in smooth):
-            remedy = "give one, wide enough for all, and a width to each member"
-            raise check.DataError("ensemble", None, None, "holds different networks", remedy)
 
     @property
     def network(self) -> Mapping | None:
-        """Of the members that learn by gradients, once they are settled."""
+        """The first that learns by gradients, once members are settled. Members that share one,
+        wide enough for all, are one program; another one is another program."""
         mappings = (member.mapping for member in self.members)
-        return next((m for m in mappings if not isinstance(m, Linear | Trees)), None)
+        return next((m for m in mappings if m.way == "gradients"), None)
 
     def settled(self, rows: int, preprocess: str | None = None, smooth: bool = False) -> Ensemble:
         """The members for so many rows with primary data; with one preprocessing for all, if one is

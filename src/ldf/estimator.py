@@ -27,7 +27,7 @@ from ldf.families.base import Family
 from ldf.frame import Frame
 from ldf.learn import learn
 from ldf.learned import Learned, Said
-from ldf.mappings import Mapping
+from ldf.mappings import Given, as_mapping
 from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
 from ldf.plan import Belief, Plan
@@ -63,7 +63,7 @@ class Fusion(BaseEstimator):
     prior       λ0 as family.prior(…), or "fitted" to the primary data alone, or "weak": as fitted,
                 but worth a tenth of it. None: "weak"; with several sources "fitted", so that a row
                 without any is known as well as the population is
-    mapping     a mapping to use instead of the ensemble's
+    mapping     a mapping to use instead of the ensemble's: ldf.Splines(), … or an Equinox module
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
     reference   p_0 of an objective that compares: "prior" or "regression"
     balance     so many classes of the empirical rate count the same in learning; 0: rows do
@@ -89,7 +89,7 @@ class Fusion(BaseEstimator):
         auxiliary: list[str] | dict[str, list[str]],
         *,
         prior: Statistic | str | None = None,
-        mapping: Mapping | None = None,
+        mapping: Given | None = None,
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
         balance: int = 0,
@@ -183,7 +183,7 @@ class Fusion(BaseEstimator):
             if self.ensemble is not None:
                 remedy = "give the ensemble members of this mapping, or leave one of both out"
                 raise check.DataError("mapping", None, None, "is given beside an ensemble", remedy)
-            ensemble = replace(ensemble, members=(Member(self.mapping),))
+            ensemble = replace(ensemble, members=(Member(as_mapping(self.mapping)),))
         objective = self.objective
         if objective == store.CUSTOM:
             remedy = "set model.objective to it before you fit"
@@ -407,8 +407,11 @@ class Fusion(BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the model: JSON and arrays, no code. One file; or a folder, if there is one at the
-        path or it ends with a slash. An objective that is a function is not kept."""
+        path or it ends with a slash. An objective that is a function is not kept; of a mapping of
+        your own its weights are, and `load` has to be given it."""
         learned, arguments = self._fitted(), self.get_params(deep=False)
+        if self.mapping is not None:
+            arguments["mapping"] = as_mapping(self.mapping)
         if not isinstance(self.objective, str):
             own = (name for name, known in OBJECTIVES.items() if known is self.objective)
             arguments["objective"] = next(own, store.CUSTOM)
@@ -494,9 +497,12 @@ class Fusion(BaseEstimator):
         return data.design
 
 
-def load(path: Any) -> Fusion:
-    """A model that was saved, ready to answer. Nothing in the file is run."""
-    saved = store.load(path, "Fusion", _argument_types())
+def load(path: Any, mapping: Given | tuple[Given, ...] | None = None) -> Fusion:
+    """A model that was saved, ready to answer. Nothing in the file is run: so a model with a mapping
+    of your own has to be given it again; with several, all of them in the order of the ensemble."""
+    given = mapping if isinstance(mapping, tuple) else () if mapping is None else (mapping,)
+    own = tuple(as_mapping(one) for one in given)
+    saved = store.load(path, "Fusion", _argument_types(), own)
     model = Fusion(**saved.arguments)
     model.learned_, model.family_, model.parts_ = saved.learned, saved.family, saved.parts
     model.schema_, model.notes_ = saved.schema, saved.notes

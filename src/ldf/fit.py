@@ -115,12 +115,20 @@ class Fitted(NamedTuple):
         return "; ".join(parts) + "."
 
 
-def start(model: Model, seed: int, inputs: int, width: Array) -> State:
-    """Random weights for each fit, nothing learned."""
-    drawn = [
-        model.init(np.random.default_rng([seed, 0, number]), inputs, wide)
-        for number, wide in enumerate(np.asarray(width).tolist())
-    ]
+def start(
+    model: Model, seed: int, inputs: int, width: Array, rows: Rows | None = None
+) -> State:
+    """Random weights for each fit, nothing learned; ready for the rows that it learns from."""
+
+    def first(number: int, wide: int) -> Weights:
+        rng = np.random.default_rng([seed, 0, number])
+        weights = model.init(rng, inputs, wide)
+        if rows is None:
+            return weights
+        x, counts = rows.x[rows.view[number]], rows.training[number] > 0
+        return model.prepared(weights, np.asarray(x[counts]), rng)
+
+    drawn = [first(number, wide) for number, wide in enumerate(np.asarray(width).tolist())]
     weights = jax.tree.map(lambda *leaves: np.stack(leaves).astype(np.float32), *drawn)
     fits = len(drawn)
     none, no = np.zeros(fits, np.int32), np.zeros(fits, bool)
@@ -145,7 +153,7 @@ def fit(
     # Sorting, drawing and shuffling are done on the host: there they compile nothing.
     rows, ground, settings = jax.tree.map(np.asarray, (rows, ground, settings))
     fits, inputs = rows.training.shape[0], rows.x.shape[-1]
-    state = resume or start(model, seed, inputs, settings.width)
+    state = resume or start(model, seed, inputs, settings.width, rows)
     whole: State = jax.tree.map(np.array, state)
     watching = _watching(rows.watched)
     rows = _padded(rows, schedule.batch)

@@ -33,7 +33,6 @@ from ldf.ensemble import Ensemble
 from ldf.fit import State
 from ldf.ground import ground_of, log_reference
 from ldf.learned import Learned, Trained
-from ldf.mappings import Linear
 from ldf.objective import balanced_weights, maximum_likelihood
 from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.spec import Spec
@@ -111,7 +110,7 @@ def _preprocess(spec: Spec, kind: str, x: np.ndarray) -> Any:
 def _possible_parts(ensemble: Ensemble, table: Table, every: np.ndarray) -> int:
     """As many as asked for, or as there are units (or groups of them) in every training set."""
     parts = ensemble.parts
-    linear = all(isinstance(member.mapping, Linear) for member in ensemble.members)
+    linear = all(member.mapping.way == "newton" for member in ensemble.members)
     if parts == 2 and not linear:
         remedy = "a network holds out one, watches another and learns from the rest: give 3 or more"
         raise check.DataError("parts", None, parts, "leaves none to learn from", remedy)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ldf import check
-from ldf.mappings import Mapping, Trees, Weights, scramble
+from ldf.mappings import Mapping, Trees, Weights, as_mapping, scramble
 from ldf.model import Ground, Model
 from ldf.special import Array
 
@@ -33,6 +33,10 @@ class Component:
     mapping: Mapping | None = None
     width: int | None = None
     preprocess: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mapping is not None:
+            object.__setattr__(self, "mapping", as_mapping(self.mapping))
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,15 @@ class MixedModel(Model):
         if self.mixture.gate:
             gate["slope"] = np.zeros((inputs, self.number))
         return {"each": each, "gate": gate}
+
+    def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
+        views = np.split(x, max(self.blocks, default=0) + 1, axis=1)
+        blocks = self.blocks or (0,) * self.number
+        each = [
+            mapping.prepared(own, views[block], rng)
+            for mapping, own, block in zip(self.mappings, weights["each"], blocks, strict=True)
+        ]
+        return weights | {"each": each}
 
     def log_shares(self, weights: Weights, x: Array) -> Array:
         """log p(z_i = k | x_i): K × rows."""

@@ -56,6 +56,10 @@ class Model(eqx.Module):
         """Random weights for so many columns."""
         return self.mapping.init(rng, inputs, self.outputs, width)
 
+    def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
+        """The weights that learning from these rows begins with."""
+        return self.mapping.prepared(weights, x, rng)
+
     def ground(self, prior: Statistic | None = None) -> Ground:
         """A ground that shifts and scales nothing."""
         nothing = np.zeros(self.outputs)

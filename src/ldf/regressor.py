@@ -28,7 +28,7 @@ from ldf.estimator import Fusion, named_family
 from ldf.families.base import Family
 from ldf.families.joint import Joint
 from ldf.frame import Frame
-from ldf.mappings import Mapping
+from ldf.mappings import Given
 from ldf.objective import Objective
 from ldf.results import Posterior
 from ldf.statistic import Statistic
@@ -51,7 +51,7 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         family: str | Family = "binomial",
         *,
         prior: Statistic | str = "weak",
-        mapping: Mapping | None = None,
+        mapping: Given | None = None,
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
         balance: int = 0,

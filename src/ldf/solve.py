@@ -21,13 +21,15 @@ import scipy.optimize
 from jax.flatten_util import ravel_pytree
 from scipy.special import log_softmax, logsumexp, softmax
 
-from ldf.mappings import Linear, Weights, count_weights, squared
+from ldf.mappings import Weights, count_weights, split, squared
+from ldf.mappings.basis import Basis
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
 from ldf.special import Array
 from ldf.step import mixture_weights
 
-WORK = 2e9  # multiplications that second derivatives may take
+WORK = 2e9  # multiplications that second derivatives may take, row by row
+QUICK = 5 * WORK  # or by products of matrices
 
 
 class Solved(NamedTuple):
@@ -38,12 +40,18 @@ class Solved(NamedTuple):
     converged: bool
 
 
+def _weights(flat: Array, like: Weights) -> Weights:
+    """What is learned, from a flat array, beside what is fixed."""
+    learned, fixed = split(like)
+    return eqx.combine(ravel_pytree(learned)[1](flat), fixed)
+
+
 @eqx.filter_jit
 def _score(
     model: Model, flat: Array, like: Weights, ground: Ground, x: Any, y: Any, w: Any, penalty: Any
 ) -> tuple[Array, Array]:
     def score(at: Array) -> Array:
-        weights = ravel_pytree(like)[1](at)
+        weights = _weights(at, like)
         log_predictive = model.log_predictive(weights, ground, x, y)
         mean = jnp.where(w > 0, w * log_predictive, 0.0).sum() / w.sum()
         return penalty * squared(weights) - mean
@@ -57,10 +65,9 @@ def _bend(
 ) -> Array:
     """Second derivatives of what is minimised, where the mapping is linear in its weights: those by
     its outputs, row by row, between what each weight does to each output."""
-    unravel = ravel_pytree(like)[1]
 
     def apply(at: Array, row: Array) -> Array:
-        return model.mapping.apply(unravel(at), row)
+        return model.mapping.apply(_weights(at, like), row)
 
     def slope(outputs: Array) -> Array:
         def total(outputs: Array) -> Array:
@@ -73,10 +80,15 @@ def _bend(
     outputs = jax.vmap(apply, (None, 0))(flat, x)
     across = jnp.broadcast_to(jnp.eye(model.outputs)[:, None], (model.outputs, *outputs.shape))
     by_outputs = jax.vmap(lambda along: jax.jvp(slope, (outputs,), (along,))[1])(across)
-    does = jax.vmap(jax.jacrev(apply), (None, 0))(flat, x)  # rows × outputs × weights
-    bent = jnp.einsum("kro,rop->rkp", by_outputs, does)
-    held = ravel_pytree(jax.grad(squared)(jax.tree.map(jnp.ones_like, like)))[0]
-    return jnp.diag(penalty * held) - jnp.einsum("rkp,rkq->pq", does, bent)
+    held = ravel_pytree(jax.grad(squared)(jax.tree.map(jnp.ones_like, split(like)[0])))[0]
+    if isinstance(model.mapping, Basis):  # all outputs are sums of the same
+        of = jax.vmap(lambda row: model.mapping.design(like, row))(x)  # rows × sums
+        bent = jnp.stack([jnp.stack([(of * h[:, None]).T @ of for h in k.T]) for k in by_outputs])
+        bent = bent.transpose(2, 0, 3, 1).reshape(len(flat), len(flat))
+    else:
+        does = jax.vmap(jax.jacrev(apply), (None, 0))(flat, x)  # rows × outputs × weights
+        bent = jnp.einsum("rkp,rkq->pq", does, jnp.einsum("kro,rop->rkp", by_outputs, does))
+    return jnp.diag(penalty * held) - bent
 
 
 def solve(
@@ -87,25 +99,29 @@ def solve(
     weight: np.ndarray | None = None,
     penalty: float = 0.0,
     start: Weights | None = None,
+    seed: int = 0,
 ) -> Solved:
     """Maximise the penalised log-likelihood of the rows."""
     weight = np.ones(len(x)) if weight is None else weight
+    if start is None:
+        rng = np.random.default_rng(seed)
+        start = model.prepared(model.init(rng, x.shape[1]), x[weight > 0], rng)
     x, y = _only(weight > 0, x), {name: _only(weight > 0, values) for name, values in y.items()}
     with jax.enable_x64(True):
-        start = model.init(np.random.default_rng(0), x.shape[1]) if start is None else start
         start = jax.tree.map(_double, start)
         held = jax.tree.map(_double, (ground, x, y, weight, penalty))
-        many = count_weights(start)
-        few = (
-            type(model) is Model
-            and isinstance(model.mapping, Linear)
-            and model.outputs * len(x) * many**2 < WORK
-        )
+        few = type(model) is Model and model.mapping.way == "newton" and _is_cheap(model, x, start)
         return _climbed(
             lambda at: _score(model, at, start, *held),
             start,
             (lambda at: _bend(model, at, start, *held)) if few else None,
         )
+
+
+def _is_cheap(model: Model, x: np.ndarray, weights: Weights) -> bool:
+    """Whether second derivatives are."""
+    work = len(x) * count_weights(weights) ** 2
+    return work < QUICK if isinstance(model.mapping, Basis) else model.outputs * work < WORK
 
 
 def _climbed(
@@ -115,7 +131,7 @@ def _climbed(
 ) -> Solved:
     """From here to the top, given what to minimise, its slope at flat weights, and, if it is cheap,
     its second derivatives."""
-    flat, unravel = ravel_pytree(start)
+    flat = ravel_pytree(split(start)[0])[0]
     best = (np.inf, np.asarray(flat), np.full(flat.shape, np.inf))
 
     def function(at: np.ndarray) -> tuple[float, np.ndarray]:
@@ -143,7 +159,7 @@ def _climbed(
         scipy.optimize.minimize(function, best[1], jac=True, method="L-BFGS-B", options=options)
     value, at, slope = best
     flat_enough = np.abs(slope).max(initial=0.0) < 1e-4 * max(1.0, abs(value))
-    weights = jax.tree.map(np.asarray, unravel(jnp.asarray(at, jnp.float64)))
+    weights = jax.tree.map(np.asarray, _weights(jnp.asarray(at, jnp.float64), start))
     return Solved(weights, -value, bool(flat_enough))
 
 
@@ -172,7 +188,9 @@ def solve_mixture(
     weight = np.ones(len(x)) if weight is None else weight
     x, y = _only(weight > 0, x), {name: _only(weight > 0, values) for name, values in y.items()}
     rng = np.random.default_rng(seed)
-    weights = model.init(rng, x.shape[1]) if start is None else start
+    weights = start
+    if start is None:
+        weights = model.prepared(model.init(rng, x.shape[1]), x[weight > 0], rng)
     shares = None
     if start is None:
         at = x @ rng.standard_normal((x.shape[1], model.number)) * 3 / np.sqrt(max(x.shape[1], 1))

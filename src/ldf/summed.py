@@ -62,6 +62,17 @@ class SummedModel(Model):
             for of in self.sources
         ]
 
+    def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
+        """Each by the rows that have its source, as those that lack nothing see it."""
+        found = []
+        there = x[:, -len(self.sources) :] > 0.5
+        for number, (source, own) in enumerate(zip(self.sources, weights, strict=True)):
+            view = x[there[:, number], source.start : source.stop]
+            more = np.zeros((len(view), len(self.sources) - 1 if self.aware else 0))
+            view = np.concatenate([view, more], 1)
+            found.append(self.mapping.prepared(own, view, rng) if len(view) else own)
+        return found
+
     def pseudo_observations(
         self,
         weights: Weights,

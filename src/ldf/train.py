@@ -1,8 +1,10 @@
 """Jobs done: every mapping is trained in the way that is made for it.
 
-    Network   by gradients, all members, parts and restarts in one program (`fit`)
-    Linear    to the last digit, on all training rows and without each part (`solve`)
-    Trees     by boosting, without each part (`boost`)
+    "gradients"  networks and whatever else is smooth: all members of one mapping, their parts and
+                 restarts in one program (`fit`)
+    "newton"     what is linear in its weights: to the last digit, on all training rows and without
+                 each part (`solve`)
+    "boosting"   trees, without each part (`boost`)
 
 Networks and trees watch some rows to decide when to stop; for part p, that they have not seen, they
 watch the next.
@@ -23,7 +25,7 @@ from ldf.boost import Boosted, boost
 from ldf.ensemble import Member
 from ldf.fit import Rows, Settings, State, fit
 from ldf.learned import Trained
-from ldf.mappings import Linear, Network, Trees, together
+from ldf.mappings import together
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
 from ldf.preprocess import Blocks, Preprocess, Sourced
@@ -58,28 +60,33 @@ def train(
     watch: Callable[[State], None] | None = None,
     tell: Tell | None = None,
 ) -> tuple[list[Trained], str]:
-    """Each job done, and how it went. A state is one of networks: the others begin again, and end
-    the same."""
+    """Each job done, and how it went. A state is one of the first networks: the others begin again,
+    and end the same."""
 
     def say(what: str, done: int, of: int) -> None:
         if tell is not None:
             tell(what, done, of)
 
-    ways: dict[type, Callable[[list[Job]], tuple[list[Trained], str]]] = {
-        Linear: lambda some: _regressions(some, spec, table, say),
-        Trees: lambda some: _forests(some, spec, table, seed, say),
-        Network: lambda some: _networks(some, spec, table, seed, resume, watch, say),
+    def networks(some: list[Job]) -> tuple[list[Trained], str]:
+        first = some[0].member.mapping == spec.ensemble.network
+        kept = (resume, watch) if first else (None, None)
+        return _networks(some, spec, table, seed, *kept, say)
+
+    ways: dict[str, Callable[[list[Job]], tuple[list[Trained], str]]] = {
+        "newton": lambda some: _regressions(some, spec, table, seed, say),
+        "boosting": lambda some: _forests(some, spec, table, seed, say),
+        "gradients": networks,
     }
-    kinds = [type(job.member.mapping) for job in jobs]
-    kinds = [kind if kind in ways else Network for kind in kinds]  # or whatever else is smooth
+    # Networks of one mapping are one program; the others are done one by one in any case.
+    mappings = [job.member.mapping for job in jobs]
+    kinds = [(own.way, own if own.way == "gradients" else None) for own in mappings]
     done: dict[int, Trained] = {}
     status = []
-    for kind, way in ways.items():
-        mine = [number for number, own in enumerate(kinds) if own is kind]
-        if mine:
-            trained, said = way([jobs[number] for number in mine])
-            done |= dict(zip(mine, trained, strict=True))
-            status.append(said)
+    for kind in sorted(dict.fromkeys(kinds), key=lambda kind: list(ways).index(kind[0])):
+        mine = [number for number, own in enumerate(kinds) if own == kind]
+        trained, said = ways[kind[0]]([jobs[number] for number in mine])
+        done |= dict(zip(mine, trained, strict=True))
+        status.append(said)
     return [done[number] for number in range(len(jobs))], " ".join(status)
 
 
@@ -175,12 +182,14 @@ def _roles(job: Job, p: int, parts: int, seed: int) -> tuple[np.ndarray, np.ndar
 # --- regressions --------------------------------------------------------------------------------
 
 
-def _regressions(jobs: list[Job], spec: Spec, table: Table, say: Tell) -> tuple[list[Trained], str]:
+def _regressions(
+    jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
+) -> tuple[list[Trained], str]:
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
     solved = []
     for job in jobs:
         say("regressions", len(solved), len(jobs))
-        solved.append(_regressed(job, table, parts, restarts))
+        solved.append(_regressed(job, table, parts, restarts, seed))
     say("regressions", len(jobs), len(jobs))
     done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
     status = f"{len(done)} regression{'s' if len(done) > 1 else ''}, solved"
@@ -188,25 +197,28 @@ def _regressions(jobs: list[Job], spec: Spec, table: Table, say: Tell) -> tuple[
     return done, status
 
 
-def _regressed(job: Job, table: Table, parts: int, restarts: int) -> tuple[Trained, bool]:
+def _regressed(
+    job: Job, table: Table, parts: int, restarts: int, seed: int
+) -> tuple[Trained, bool]:
     """A linear mapping to the last digit: on all training rows, and without each part. And whether
     all of these converged."""
     y = somewhere(table.y, table.seen)
     converged = []
 
-    def best(weight: np.ndarray) -> Any:
+    def best(weight: np.ndarray, start: Any = None) -> Any:
         data = (job.ground, job.z, y, weight, job.member.penalty)
         if isinstance(job.model, MixedModel):
             tries = [solve_mixture(job.model, *data, seed=s) for s in range(restarts)]
             found = max(tries, key=lambda one: one.scores[-1])
         else:
-            found = solve(job.model, *data)
+            found = solve(job.model, *data, start=start, seed=seed)
         converged.append(found.converged)
         return found.weights
 
     whole = best(job.weight)
     numbers = range(parts if parts > 1 else 0)
-    without = [best(np.where(job.part == p, 0.0, job.weight)) for p in numbers] or [whole]
+    # What is chosen by rows (knots) is chosen by all of them, as preprocessing is.
+    without = [best(np.where(job.part == p, 0.0, job.weight), whole) for p in numbers] or [whole]
     stack = lambda *leaves: np.stack(leaves)  # noqa: E731
     held = jax.tree.map(stack, *without)
     weights = jax.tree.map(stack, whole)

@@ -20,10 +20,17 @@ from ldf.check import DataError
 from ldf.cli import files
 from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, named_family
-from ldf.mappings import Linear, Mapping, Network, Trees
+from ldf.mappings import Fourier, GaussianProcess, Linear, Mapping, Network, Splines, Trees
 
 WHAT, HOW, FILE = "What the columns are", "How it is learned", "How the file is written"
-MAPPINGS: dict[str, Mapping] = {"linear": Linear(), "network": Network(), "trees": Trees()}
+MAPPINGS: dict[str, Mapping] = {
+    "linear": Linear(),
+    "splines": Splines(),
+    "fourier": Fourier(),
+    "gaussian-process": GaussianProcess(),
+    "network": Network(),
+    "trees": Trees(),
+}
 
 
 def column(help: str, *, panel: str = WHAT) -> Any:
@@ -89,7 +96,7 @@ class Asked:
         "maximum-likelihood"
     )
     mapping: Annotated[
-        str | None, setting("linear, network or trees alone; left out: an ensemble of them.")
+        str | None, setting(f"One alone ({', '.join(MAPPINGS)}); left out: an ensemble.")
     ] = None
     parts: Annotated[int, setting("Of the units, each left out once.", min=1)] = 8
     seed: Annotated[int, setting("Of all that is random.")] = 0

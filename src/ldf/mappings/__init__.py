@@ -1,18 +1,36 @@
 """T_x(x; φ): how auxiliary data become pseudo-observations."""
 
-from ldf.mappings.base import Mapping, Weights, count_weights, scramble, squared
+from ldf.mappings.base import (
+    Mapping,
+    Weights,
+    count_weights,
+    scramble,
+    split,
+    squared,
+)
+from ldf.mappings.fourier import Fourier
 from ldf.mappings.linear import Linear
 from ldf.mappings.network import Network
+from ldf.mappings.own import Given, Own, as_mapping
+from ldf.mappings.process import GaussianProcess
+from ldf.mappings.splines import Splines
 from ldf.mappings.trees import Trees, together
 
 __all__ = [
+    "Fourier",
+    "GaussianProcess",
+    "Given",
     "Linear",
     "Mapping",
     "Network",
+    "Own",
+    "Splines",
     "Trees",
     "Weights",
+    "as_mapping",
     "count_weights",
     "scramble",
+    "split",
     "squared",
     "together",
 ]

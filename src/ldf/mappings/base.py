@@ -4,6 +4,10 @@ A mapping is a description; its weights φ are a separate pytree, so that many f
 are one pytree with a leading axis. It acts on one row, and callers `vmap`. What it gives are
 unconstrained outputs: the family's `from_unconstrained` makes a valid statistic of them. In the
 formulations by rate the first output is the (log-like) count, and the others are the rate's.
+
+Some of φ may be chosen rather than learned: knots, frequencies, inducing points. They are weights
+like the others, so that they are stacked, saved and loaded with them, but they lie in a dictionary
+under the name "fixed": nothing climbs them, and no penalty counts them.
 """
 
 from __future__ import annotations
@@ -42,6 +46,17 @@ class Mapping(eqx.Module):
         """The outputs for one row. With noise, a whole number drawn for this row and step, units
         are dropped with probability `dropout`."""
 
+    def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
+        """The weights that learning begins with, once the rows that it learns from are known: of
+        some mappings they say where knots or inducing points are. Of most they say nothing."""
+        return weights
+
+    @property
+    def way(self) -> str:
+        """How it is learned: by "gradients", to the last digit by "newton" (if the outputs are
+        linear in all weights that are not fixed), or by "boosting"."""
+        return "gradients"
+
     @property
     def learning_rate(self) -> float:
         """That suits it, where none is given."""
@@ -68,11 +83,24 @@ def scramble(number: Array) -> Array:
     return number ^ (number >> 16)
 
 
+FIXED = "fixed"  # the name under which weights lie that are chosen, not learned
+
+
+def is_fixed(path: tuple[Any, ...]) -> bool:
+    return any(isinstance(key, jax.tree_util.DictKey) and key.key == FIXED for key in path)
+
+
+def split(weights: Weights) -> tuple[Weights, Weights]:
+    """What is learned and what is fixed: two trees that `equinox.combine` makes one again."""
+    learned = jax.tree_util.tree_map_with_path(lambda path, _: not is_fixed(path), weights)
+    return eqx.partition(weights, learned)
+
+
 def count_weights(weights: Weights) -> int:
     """How many numbers are learned."""
-    return sum(leaf.size for leaf in jax.tree.leaves(weights))
+    return sum(leaf.size for leaf in jax.tree.leaves(split(weights)[0]))
 
 
 def squared(weights: Weights) -> Array:
     """The sum of squares that an L2 penalty multiplies: of matrices, not of biases."""
-    return sum((leaf**2).sum() for leaf in jax.tree.leaves(weights) if leaf.ndim > 1)
+    return sum((leaf**2).sum() for leaf in jax.tree.leaves(split(weights)[0]) if leaf.ndim > 1)

@@ -37,6 +37,10 @@ class Linear(Mapping):
     def formulation(self) -> str:
         return self.by
 
+    @property
+    def way(self) -> str:
+        return "newton"
+
     def init(
         self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
     ) -> Weights:

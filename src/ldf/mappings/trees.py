@@ -43,6 +43,10 @@ class Trees(Mapping):
         return self.by
 
     @property
+    def way(self) -> str:
+        return "boosting"
+
+    @property
     def learning_rate(self) -> float:
         return 0.05
 

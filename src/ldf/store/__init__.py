@@ -20,7 +20,7 @@ import numpy as np
 from ldf.checkpoint import FileError, fingerprint
 from ldf.families.base import Family
 from ldf.learned import Learned, Trained
-from ldf.mappings import Trees
+from ldf.mappings import Mapping, Trees
 from ldf.mixed import MixedModel
 from ldf.preprocess import Sourced
 from ldf.schema import Schema
@@ -71,37 +71,56 @@ def save(path: Any, kind: str, saved: Saved, hints: dict[str, Any]) -> None:
     found: Found = {}
     try:
         model = {name: pack(value, name, found) for name, value in content.items()}
-        arrays = dict(found.values())
-        _rebuilt(model, arrays, hints)
+        arrays = {name: array for name, array in found.values() if isinstance(name, str)}
+        own = tuple(mapping for name, mapping in found.values() if isinstance(name, int))
+        _rebuilt(model, arrays, hints, path, own)
     except Misfit as misfit:
         remedy = misfit.remedy or "give it as its documentation says, and fit again"
         raise FileError(path, f"cannot hold '{misfit.at}'{misfit.what}", remedy) from misfit
     write(path, {"kind": kind, "model": model}, arrays)
 
 
-def load(path: Any, kind: str, hints: dict[str, Any]) -> Saved:
-    """Read a model, or say in a sentence why not."""
+def load(
+    path: Any, kind: str, hints: dict[str, Any], own: tuple[Mapping, ...] = ()
+) -> Saved:
+    """Read a model, or say in a sentence why not. Mappings of the user's own are not in a file."""
     specs, arrays = read(path)
     if specs["kind"] != kind:
         raise FileError(path, f"holds {specs['kind']!r:.40}", f"this reads {kind!r}")
     try:
-        return _rebuilt(specs["model"], arrays, hints)
+        return _rebuilt(specs["model"], arrays, hints, path, own)
     except Misfit as misfit:
+        if own:
+            remedy = "give the one that it was fitted with"
+            problem = f"does not fit the mapping that is given ('{misfit.at}' is something else)"
+            raise FileError(path, problem, remedy) from misfit
         raise damaged(path, f"'{misfit.at}' is not what it should be") from misfit
 
 
-def _rebuilt(model: Any, arrays: dict[str, np.ndarray], hints: dict[str, Any]) -> Saved:
+def _rebuilt(
+    model: Any, arrays: dict[str, np.ndarray], hints: dict[str, Any], path: Any,
+    own: tuple[Mapping, ...],
+) -> Saved:  # fmt: skip
     of = get_type_hints(Saved) | {"arguments": hints, "parts": get_type_hints(Parts)}
-    used: set[str] = set()
+    used: set[Any] = set()
 
-    def take(name: str) -> np.ndarray:
+    def take(name: Any) -> Any:
         used.add(name)
-        return arrays[name]
+        if not isinstance(name, int):
+            return arrays[name]
+        if name < len(own):
+            return own[name]
+        many = f"{name + 1} mappings" if name else "a mapping"
+        problem = f"holds the weights of {many} of your own, and no file holds a mapping itself"
+        raise FileError(path, problem, "give it again: ldf.load(path, mapping=…)")
 
     try:
         content = unpack(model, of, "", take)
         if more := sorted(arrays.keys() - used):
             raise Misfit(more[0])
+        if not used.issuperset(range(len(own))):
+            remedy = "leave out the mapping that is given" + (", or the last of them" * (len(own) > 1))
+            raise FileError(path, "holds weights of no such mapping", remedy)
         return _agreed(Saved(**content | {"parts": Parts(**content["parts"])}))
     except RecursionError as error:
         raise Misfit("model") from error
@@ -161,6 +180,7 @@ def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) ->
         layers = (*getattr(mapping, "shared", ()), *getattr(mapping, "branch", ()))
         matrices = pairwise((columns, *layers, model.outputs)) if layers else ()
         fits = all(a * b <= stored for a, b in matrices)
+        fits &= all(getattr(mapping, name, 0) <= stored for name in ("knots", "waves", "inducing"))
         _need(f"{at}.model", fits and len(layers) <= DEEPEST)
     prior, size = family.own(ground.prior), (family.natural.vector_size(family.components or 0),)
     for array, axes in zip(prior.coordinates(), prior.event_axes, strict=True):

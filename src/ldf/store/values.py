@@ -25,7 +25,7 @@ from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.fit import Schedule
 from ldf.learned import Learned, Trained
-from ldf.mappings import Linear, Mapping, Network, Trees
+from ldf.mappings import Mapping, Own
 from ldf.mixed import Component, MixedModel, Mixture
 from ldf.model import Ground, Model
 from ldf.preprocess import KINDS, Blocks, Preprocess, Sourced
@@ -44,6 +44,7 @@ def _classes(module: Any, base: type) -> list[type]:
 
 BASES: tuple[type, ...] = (Family, Mapping, Statistic)
 KINDS_OF = dict(zip(BASES, map(_classes, (families, mappings, statistic), BASES), strict=True))
+KINDS_OF[Mapping].remove(Own)  # is named by a number: what it is made of is no file's
 PARTS = (
     *(Auxiliary, Blocks, Component, Ensemble, Ground, Learned, Member, MixedModel, Mixture, Model),
     *(Preprocess, Schedule, Schema, Source, Sourced, SummedModel, Trained),
@@ -52,7 +53,7 @@ KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values
 CHOICES: dict[Any, tuple[str, tuple[str, ...]]] = {
     Auxiliary: ("kind", ("number", "category", "constant")),
     Preprocess: ("kind", KINDS),
-    **{mapping: ("by", FORMULATIONS) for mapping in (Linear, Network, Trees)},
+    **{mapping: ("by", FORMULATIONS) for mapping in KINDS_OF[Mapping]},
 }
 
 
@@ -64,11 +65,13 @@ class Misfit(Exception):
         self.at, self.what, self.remedy = at, what, remedy
 
 
-Found = dict[Any, tuple[str, np.ndarray]]  # arrays by what they hold: where first, and the array
+# Arrays by what they hold: where first, and the array. And the user's own mappings, numbered.
+Found = dict[Any, tuple[Any, Any]]
 
 
 def pack(value: Any, at: str, found: Found) -> Any:
-    """A value as JSON. Arrays in it are put among those found, and only named."""
+    """A value as JSON. Arrays in it are put among those found, and only named; so are mappings of
+    the user's own."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -85,12 +88,17 @@ def pack(value: Any, at: str, found: Found) -> Any:
         return {"array": found.setdefault(key, (at, array))[0]}
     kind = type(value)
     if KNOWN.get(kind.__name__) is kind:
-        own = {name: pack(getattr(value, name), f"{at}.{name}", found) for name in _fields(kind)}
-        return {"is": kind.__name__} | own
+        named = {n: pack(getattr(value, n), f"{at}.{n}", found) for n in _fields(kind)}
+        return {"is": kind.__name__} | named
     if isinstance(value, list | tuple):
         return [pack(part, f"{at}.{i}", found) for i, part in enumerate(value)]
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        return {str(name): pack(part, f"{at}.{name}", found) for name, part in value.items()}
+        return {str(n): pack(part, f"{at}.{n}", found) for n, part in value.items()}
+    if isinstance(value, Mapping):
+        own = [(name, m) for name, m in found.values() if isinstance(name, int)]
+        number = next((name for name, mapping in own if mapping == value), len(own))
+        found["mapping", number] = number, value
+        return {"own mapping": number, "by": value.formulation}
     remedy = ""
     for base, classes in KINDS_OF.items():
         if isinstance(value, base):
@@ -98,7 +106,7 @@ def pack(value: Any, at: str, found: Found) -> Any:
     raise Misfit(at, f", a {kind.__name__}" + (" of your own" if remedy else ""), remedy)
 
 
-Take = Callable[[str], np.ndarray]
+Take = Callable[[Any], Any]  # an array by its name, or a mapping of the user's by its number
 PLAIN = {bool: (bool,), int: (int,), float: (int, float), str: (str,), type(None): (type(None),)}
 
 
@@ -116,6 +124,8 @@ def unpack(saved: Any, hint: Any, at: str, take: Take) -> Any:
         return saved
     if isinstance(saved, dict) and saved.keys() == {"array"} and hint in (np.ndarray, float, Any):
         return _array(saved["array"], hint, at, take)
+    if isinstance(saved, dict) and saved.keys() == {"own mapping", "by"} and hint is Mapping:
+        return _own(saved, at, take)
     if hint is Any:
         return _anything(saved, at, take)
     if origin in (tuple, list) and isinstance(saved, list):
@@ -152,6 +162,16 @@ def _array(name: Any, hint: Any, at: str, take: Take) -> Any:
     if array.ndim or array.dtype.kind != "f":
         raise Misfit(at)
     return array[()]
+
+
+def _own(saved: dict[str, Any], at: str, take: Take) -> Mapping:
+    number = saved["own mapping"]
+    if type(number) is not int or number < 0:
+        raise Misfit(at)
+    mapping = take(number)
+    if mapping.formulation != saved["by"]:
+        raise Misfit(f"{at}.by")
+    return mapping
 
 
 def _anything(saved: Any, at: str, take: Take) -> Any:

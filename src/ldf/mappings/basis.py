@@ -1,0 +1,63 @@
+"""Mappings that are linear in what they learn: features of x that are chosen, and weights on them.
+
+    outputs = bias + x · slope + features(x) · matrix
+
+The features are splines, waves or kernels; beside them a linear path says what a regression would,
+so that they only have to correct it, and so that far from all rows the linear path is left. What is
+learned has one best answer under the penalty: Newton's method finds it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ldf.mappings.base import Mapping, Weights
+from ldf.special import Array
+
+
+class Basis(Mapping):
+    """What is common to them."""
+
+    @abstractmethod
+    def size(self, inputs: int) -> int:
+        """How many features there are of so many columns."""
+
+    @abstractmethod
+    def chosen(self, rng: np.random.Generator, inputs: int) -> dict[str, Any]:
+        """What the features hang on beside x, before any row is known."""
+
+    @abstractmethod
+    def features(self, weights: Weights, x: Array) -> Array:
+        """Of one row."""
+
+    @property
+    def way(self) -> str:
+        return "newton"
+
+    def init(
+        self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
+    ) -> Weights:
+        # In the order in which a flat array of them has them.
+        return {
+            "bias": np.zeros(outputs),
+            "fixed": self.chosen(rng, inputs),
+            "matrix": np.zeros((self.size(inputs), outputs)),
+            "slope": np.zeros((inputs, outputs)),
+        }
+
+    def apply(
+        self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
+    ) -> Array:
+        weights = weights | {"fixed": jax.lax.stop_gradient(weights["fixed"])}
+        told = self.features(weights, x) @ weights["matrix"]
+        return told + x @ weights["slope"] + weights["bias"]
+
+    def design(self, weights: Weights, x: Array) -> Array:
+        """All that an output is a sum of, of one row: one, the features, and x."""
+        one = jnp.ones(1, x.dtype)
+        return jnp.concatenate([one, self.features(weights, x), x])
