@@ -10,6 +10,7 @@
 #   make bench-numerics  accuracy and speed of the numerics
 #   make bench-fit       speed of training, beside PyTorch if it is in $(VENV)
 #   make bench-quality   held-out scores on the real data of DATA, about an hour
+#   make bench-mappings  each mapping alone and a stacked mixture of them, on DATA, half an hour
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-studies   the paper's two studies, on shipped data and on DATA, forty minutes
 #   make bench-sources   coverage of θ when sources are missing or repeat each other, two minutes
@@ -45,8 +46,8 @@ PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install chromium test test-browser test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-claims bench-studies bench-sources bench-truth bench-infer bench-structure bench-calibration \
-  bench-plan bench-peers lock lock-peers clean
+  bench-mappings bench-claims bench-studies bench-sources bench-truth bench-infer bench-structure \
+  bench-calibration bench-plan bench-peers lock lock-peers clean
 
 install: $(STAMP)
 
@@ -98,6 +99,9 @@ bench-fit: $(STAMP)
 
 bench-quality: $(STAMP)
 	$(CPU) $(BIN)/python bench/quality.py --data $(DATA) --page docs/quality-measured.md
+
+bench-mappings: $(STAMP)
+	$(CPU) $(BIN)/python bench/mappings.py --data $(DATA) --page docs/mappings-measured.md
 
 bench-claims: $(STAMP)
 	$(CPU) $(BIN)/python bench/claims.py --data $(DATA) --page docs/claims-measured.md

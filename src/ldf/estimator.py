@@ -498,8 +498,8 @@ class Fusion(BaseEstimator):
 
 
 def load(path: Any, mapping: Given | tuple[Given, ...] | None = None) -> Fusion:
-    """A model that was saved, ready to answer. Nothing in the file is run: so a model with a mapping
-    of your own has to be given it again; with several, all of them in the order of the ensemble."""
+    """A model that was saved, ready to answer. Nothing in the file is run: so a model with a
+    mapping of your own has to be given it again; several, in the order of the ensemble."""
     given = mapping if isinstance(mapping, tuple) else () if mapping is None else (mapping,)
     own = tuple(as_mapping(one) for one in given)
     saved = store.load(path, "Fusion", _argument_types(), own)

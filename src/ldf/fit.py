@@ -115,9 +115,7 @@ class Fitted(NamedTuple):
         return "; ".join(parts) + "."
 
 
-def start(
-    model: Model, seed: int, inputs: int, width: Array, rows: Rows | None = None
-) -> State:
+def start(model: Model, seed: int, inputs: int, width: Array, rows: Rows | None = None) -> State:
     """Random weights for each fit, nothing learned; ready for the rows that it learns from."""
 
     def first(number: int, wide: int) -> Weights:

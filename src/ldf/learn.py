@@ -64,7 +64,7 @@ def learn(
         status += f" There are too few units for {asked} parts, so there were {parts}."
     many = len(spec.ensemble.members)
     return [
-        _combined(spec.ensemble, table, done[i * many : (i + 1) * many], some[0], status)
+        combined(spec.ensemble, table, done[i * many : (i + 1) * many], some[0].part, status)
         for i, some in enumerate(sets)
     ]
 
@@ -137,15 +137,16 @@ def _parts(table: Table, rate: np.ndarray, rows: np.ndarray, parts: int, seed: i
 # --- after training -----------------------------------------------------------------------------
 
 
-def _combined(
-    ensemble: Ensemble, table: Table, trained: list[Trained], job: Job, status: str
+def combined(
+    ensemble: Ensemble, table: Table, trained: list[Trained], part: np.ndarray, status: str
 ) -> Learned:
+    """Members that learned from the same rows, without the same parts, as one answer."""
     many = len(trained)
     share, sharpness = np.full(many, 1 / many), 1.0
     if ensemble.parts > 1:
-        rows = job.part >= 0
+        rows = part >= 0
         y, weight = {name: values[rows] for name, values in table.y.items()}, table.weight[rows]
-        said = [t.said(table.x[rows], job.part[rows]) for t in trained]
+        said = [t.said(table.x[rows], part[rows]) for t in trained]
 
         def scores(sharpness: float) -> np.ndarray:
             """Of the rows by each member, out of fold."""
@@ -153,7 +154,7 @@ def _combined(
             sharper = [
                 own._replace(natural=t.ground.prior + own.pseudo * sharpness) for t, own in pairs
             ]
-            return np.stack([own.log_score(job.model.family, y) for own in sharper])
+            return np.stack([own.log_score(trained[0].model.family, y) for own in sharper])
 
         if ensemble.combine == "stack":
             share, sharpness = _stacked_and_sharpened(scores, weight)
@@ -162,7 +163,7 @@ def _combined(
     if ensemble.combine == "best":
         best = int(np.argmax([t.score for t in trained]))
         trained, share = [trained[best]], np.ones(1)
-    return Learned(tuple(trained), share, job.part, status, sharpness)
+    return Learned(tuple(trained), share, part, status, sharpness)
 
 
 def _stacked_and_sharpened(

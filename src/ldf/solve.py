@@ -31,6 +31,8 @@ from ldf.step import mixture_weights
 WORK = 2e9  # multiplications that second derivatives may take, row by row
 QUICK = 5 * WORK  # or by products of matrices
 
+FLAT = 1e-12  # of the greatest curvature
+
 
 class Solved(NamedTuple):
     """The best weights, in float64."""
@@ -147,7 +149,10 @@ def _climbed(
 
     def bent(at: np.ndarray) -> np.ndarray:
         found = np.asarray(bend(jnp.asarray(at, jnp.float64))) if bend is not None else np.eye(0)
-        return found if np.isfinite(found).all() else np.eye(len(at))
+        if not np.isfinite(found).all():
+            return np.eye(len(at))
+        # A direction that changes nothing (the count of a certain model) is not walked along.
+        return found + FLAT * np.abs(np.diag(found)).max(initial=0.0) * np.eye(len(at))
 
     if bend is not None:
         options: dict[str, Any] = {"maxiter": 200, "gtol": 1e-9}

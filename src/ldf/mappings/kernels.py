@@ -25,9 +25,7 @@ def kernel(name: str, square: Array) -> Array:
     return (1 + r + r**2 / 3) * xp.exp(-r)
 
 
-def frequencies(
-    name: str, rng: np.random.Generator, number: int, inputs: int
-) -> np.ndarray:
+def frequencies(name: str, rng: np.random.Generator, number: int, inputs: int) -> np.ndarray:
     """Drawn at random: inputs × number, of a lengthscale of one."""
     drawn = rng.standard_normal((inputs, number))
     if name == "gaussian":

@@ -1,7 +1,7 @@
 """A mapping of one's own: an Equinox module, or a function and its weights.
 
     ldf.Own(lambda inputs, outputs, key: eqx.nn.MLP(inputs, outputs, 16, 2, key=key))
-    ldf.Own(make, function)     weights = make(inputs, outputs, key);  outputs = function(weights, x)
+    ldf.Own(make, function)    weights = make(inputs, outputs, key); outputs = function(weights, x)
 
 What `make` gives is called with a row (P,) of preprocessed columns and returns `outputs` numbers,
 or `function` does that with it. It may be any tree of arrays. Those of floats are learned, by
@@ -100,7 +100,7 @@ def _name(path: tuple[Any, ...]) -> str:
 
 
 def _is_learned(leaf: Any) -> bool:
-    return eqx.is_inexact_array(leaf) or isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"
+    return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
 
 
 @dataclass(frozen=True, eq=False)

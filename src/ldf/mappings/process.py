@@ -10,8 +10,8 @@ twice the logarithm of the prior of f. Learning multiplies it by the member's pe
 mean log-predictive of M rows: so the prior variance of f is a² / (2 · penalty · M).
 
 Z are the centres of clusters among the rows that a fit learns from. Lengthscales, one a column, and
-amplitudes, one an output, are learned with w, under log-normal priors about where they begin: all is
-the mode of one posterior (MAP). With `learned=False` they stay, f is linear in w, and Newton's
+amplitudes, one an output, are learned with w, under log-normal priors about where they begin: all
+is the mode of one posterior (MAP). With `learned=False` they stay, f is linear in w, and Newton's
 method finds the mode.
 
 What this is not: there is no posterior of f here, only its mode. Of how uncertain f is, the parts

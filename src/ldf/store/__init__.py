@@ -80,9 +80,7 @@ def save(path: Any, kind: str, saved: Saved, hints: dict[str, Any]) -> None:
     write(path, {"kind": kind, "model": model}, arrays)
 
 
-def load(
-    path: Any, kind: str, hints: dict[str, Any], own: tuple[Mapping, ...] = ()
-) -> Saved:
+def load(path: Any, kind: str, hints: dict[str, Any], own: tuple[Mapping, ...] = ()) -> Saved:
     """Read a model, or say in a sentence why not. Mappings of the user's own are not in a file."""
     specs, arrays = read(path)
     if specs["kind"] != kind:
@@ -119,7 +117,9 @@ def _rebuilt(
         if more := sorted(arrays.keys() - used):
             raise Misfit(more[0])
         if not used.issuperset(range(len(own))):
-            remedy = "leave out the mapping that is given" + (", or the last of them" * (len(own) > 1))
+            remedy = "leave out the mapping that is given" + (
+                ", or the last of them" * (len(own) > 1)
+            )
             raise FileError(path, "holds weights of no such mapping", remedy)
         return _agreed(Saved(**content | {"parts": Parts(**content["parts"])}))
     except RecursionError as error:
