@@ -42,11 +42,6 @@ def test_without_hidden_units_a_network_is_a_regression(mapping):
     assert count_weights(weights) > 100
 
 
-def test_different_networks_are_refused_beside_each_other():
-    with pytest.raises(ldf.DataError, match="holds different networks; give one, wide enough"):
-        Ensemble((Member(Trees()), Member(NETWORK), Member(DEEP)))
-
-
 def test_a_penalty_and_a_learning_rate_are_those_that_suit_the_mapping():
     trees, network = Member(Trees()), Member(NETWORK, penalty=0.0)
     assert (trees.penalty, trees.learning_rate) == (1e-2, 0.05)

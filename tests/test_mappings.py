@@ -223,7 +223,7 @@ def test_lengthscales_are_learned_and_inducing_points_stay() -> None:
     training[0, ::4], training[1, 1::4] = 0, 0
     fits = np.ones(2, np.float32)
     rows = Rows(
-        np.float32(x)[None], np.zeros(2, int), {"mean": np.float32(y), "n": np.ones(256)},
+        x[None].astype(np.float32), np.zeros(2, int), {"mean": np.float32(y), "n": np.ones(256)},
         training, 1 - training, np.zeros(256, np.float32),
     )  # fmt: skip
     settings = Settings(0.01 * fits, 1e-3 * fits, 0 * fits, 0 * fits)
@@ -234,7 +234,7 @@ def test_lengthscales_are_learned_and_inducing_points_stay() -> None:
     assert (lengths[:, 0] < lengths[:, 1] - 0.3).all()
     for number in range(2):
         rng = np.random.default_rng([0, 0, number])
-        seen = np.float32(x)[training[number] > 0]
+        seen = x[training[number] > 0].astype(np.float32)
         own = model.prepared(model.init(rng, 2), seen, rng)["fixed"]["points"]
         np.testing.assert_array_equal(found.weights["fixed"]["points"][number], np.float32(own))
 
@@ -415,11 +415,19 @@ def test_a_file_is_given_its_mapping_again(tmp_path: Path) -> None:
 
 BAD: list[tuple[str, Any, str]] = [
     ("knots", lambda: Splines(2), "column 'knots': 2 bend nothing; give three or more."),
-    ("smoothness", lambda: Splines(smoothness=0), "column 'smoothness': 0 is not positive"),
+    (
+        "smoothness",
+        lambda: Splines(smoothness=0),
+        "column 'smoothness': 0 is zero; give a number above zero.",
+    ),
     ("waves", lambda: Fourier(0), "column 'waves': 0 is less than one; give more."),
     ("kernel", lambda: Fourier(kernel="flat"), "column 'kernel': 'flat' is not known"),
     ("points", lambda: GaussianProcess(0), "column 'inducing': 0 is less than one; give more."),
-    ("length", lambda: GaussianProcess(lengthscale=-1), "column 'lengthscale': -1 is not positive"),
+    (
+        "length",
+        lambda: GaussianProcess(lengthscale=-1),
+        "column 'lengthscale': -1 is negative; give",
+    ),
     ("no call", lambda: Own(3), "column 'make': 3 cannot be called; give a constructor"),  # pyright: ignore
     (
         "a plain function",

@@ -30,7 +30,7 @@ from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, load
 from ldf.fit import Schedule
 from ldf.learned import Learned, Trained
-from ldf.mappings import Linear, Network, Trees
+from ldf.mappings import Fourier, GaussianProcess, Linear, Network, Splines, Trees
 from ldf.model import Ground, Model
 from ldf.objective import model_selection
 from ldf.preprocess import Preprocess
@@ -199,6 +199,10 @@ MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Poisson(), Network()),
     (ldf.ZeroInflatedPoisson(zeros=0.3), Linear()),
     (ldf.Poisson(), Trees(depth=2, most=9)),
+    (ldf.Binomial(), Splines(knots=4)),
+    (ldf.Poisson(), Fourier(waves=3, by="counts")),
+    (ldf.Gaussian(variance=2.0), GaussianProcess(inducing=3)),
+    (ldf.Normal(), GaussianProcess(inducing=3, kernel="gaussian", learned=False)),
 ]
 
 
@@ -308,13 +312,18 @@ class Coins(ldf.Binomial):
     name: ClassVar = "coins"
 
 
+def test_a_mapping_of_ones_own_is_only_numbered(tmp_path: Path) -> None:
+    model = made(ldf.Binomial(), Wavy())
+    path = _written(model, tmp_path)
+    with pytest.raises(ldf.DataError, match="holds the weights of a mapping of your own"):
+        load(path)
+    again = load(path, mapping=Wavy())
+    assert again.mapping == model.mapping
+    x = np.random.default_rng(1).normal(size=(5, 2))
+    assert same_bits(again.learned_.said(x), model.learned_.said(x))
+
+
 REFUSED: list[tuple[str, Callable[[], Fusion], str]] = [
-    (
-        "a mapping",
-        lambda: made(ldf.Binomial(), Wavy()),
-        "cannot hold 'arguments.mapping', a Wavy of your own; "
-        "only ldf's own can be saved: Linear, Network, Trees.",
-    ),
     (
         "a family",
         lambda: made(Coins(), Linear()),

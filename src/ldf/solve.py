@@ -83,8 +83,9 @@ def _bend(
     across = jnp.broadcast_to(jnp.eye(model.outputs)[:, None], (model.outputs, *outputs.shape))
     by_outputs = jax.vmap(lambda along: jax.jvp(slope, (outputs,), (along,))[1])(across)
     held = ravel_pytree(jax.grad(squared)(jax.tree.map(jnp.ones_like, split(like)[0])))[0]
-    if isinstance(model.mapping, Basis):  # all outputs are sums of the same
-        of = jax.vmap(lambda row: model.mapping.design(like, row))(x)  # rows × sums
+    mapping = model.mapping
+    if isinstance(mapping, Basis):  # all outputs are sums of the same
+        of = jax.vmap(lambda row: mapping.design(like, row))(x)  # rows × sums
         bent = jnp.stack([jnp.stack([(of * h[:, None]).T @ of for h in k.T]) for k in by_outputs])
         bent = bent.transpose(2, 0, 3, 1).reshape(len(flat), len(flat))
     else:

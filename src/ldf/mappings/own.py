@@ -32,10 +32,30 @@ from ldf.special import Array
 Given = Mapping | Callable[..., Any]  # what may stand for a mapping
 
 
+@dataclass(frozen=True, eq=False)
+class Same:
+    """A constructor that gives what is there already; two are the same if that is."""
+
+    module: Any
+
+    def __call__(self, inputs: int, outputs: int, key: Any) -> Any:
+        return self.module
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.module is self.module
+
+    def __hash__(self) -> int:
+        return id(self.module)
+
+
+def _constructor(given: Any) -> Any:
+    return Same(given) if isinstance(given, eqx.Module) else given
+
+
 class Own(Mapping):
     """What `make(inputs, outputs, key)` makes, called by `function(made, x)` or by itself."""
 
-    make: Callable[..., Any] = eqx.field(static=True)
+    make: Callable[..., Any] = eqx.field(static=True, converter=_constructor)
     function: Callable[..., Any] | None = eqx.field(static=True, default=None)
     by: str = "log"
 
@@ -44,8 +64,6 @@ class Own(Mapping):
             if not callable(given) and not (given is None and name == "function"):
                 remedy = "give a constructor, make(inputs, outputs, key), or an Equinox module"
                 raise check.DataError(name, None, given, "cannot be called", remedy)
-        if isinstance(self.make, eqx.Module):  # compared by what it is, not by its numbers
-            object.__setattr__(self, "make", Same(self.make))
 
     @property
     def formulation(self) -> str:
@@ -101,22 +119,6 @@ def _name(path: tuple[Any, ...]) -> str:
 
 def _is_learned(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
-
-
-@dataclass(frozen=True, eq=False)
-class Same:
-    """A constructor that gives what is there already."""
-
-    module: Any
-
-    def __call__(self, inputs: int, outputs: int, key: Any) -> Any:
-        return self.module
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.module is self.module
-
-    def __hash__(self) -> int:
-        return id(self.module)
 
 
 def as_mapping(given: Given) -> Mapping:
