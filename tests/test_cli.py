@@ -386,7 +386,7 @@ WRONG: list[tuple[str, tuple[Any, ...], str]] = [
      "give --successes COLUMN and --trials COLUMN"),
     ("another family's word", (*WORDS, "--count", "sick", "--out", "m.ldf"), "column 'count'"),
     ("no family", ("--family", "binominal", "--out", "m.ldf"), "'family'"),
-    ("no mapping", (*WORDS, "--mapping", "forest", "--out", "m.ldf"), "use linear, splines, fourier, gaussian-"),
+    ("no mapping", (*WORDS, "--mapping", "forest", "--out", "m.ldf"), "use linear, splines"),
     ("no number", ("--family", "gaussian", "--mean", "yield", "--variance", "x", "--out", "m.ldf"),
      "give a number"),
     ("no pair", ("--family", "exponential", "--primary", "time", "--out", "m.ldf"), "word=column"),
