@@ -39,6 +39,10 @@ class Basis(Mapping):
     def way(self) -> str:
         return "newton"
 
+    @property
+    def penalty(self) -> float:
+        return 5e-3
+
     def init(
         self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
     ) -> Weights:

@@ -31,7 +31,7 @@ class Fourier(Basis):
 
     waves: int = 100
     lengthscale: float = 1.0
-    amplitude: float = 1.0
+    amplitude: float = 2.0
     kernel: str = "matern"
     by: str = "log"
 

@@ -51,7 +51,7 @@ class GaussianProcess(Basis):
 
     inducing: int = 64
     lengthscale: float = 1.0
-    amplitude: float = 1.0
+    amplitude: float = 2.0
     kernel: str = "matern"
     learned: bool = True
     by: str = "log"

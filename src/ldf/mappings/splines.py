@@ -33,7 +33,7 @@ class Splines(Basis):
     """Natural cubic splines with so many knots a column; the more `smoothness`, the straighter."""
 
     knots: int = 8
-    smoothness: float = 0.03
+    smoothness: float = 0.01
     by: str = "log"
 
     def __check_init__(self) -> None:
