@@ -153,9 +153,11 @@ def _either(saved: Any, hints: tuple[Any, ...], at: str, take: Take) -> Any:
 
 
 def _array(name: Any, hint: Any, at: str, take: Take) -> Any:
+    if not isinstance(name, str):
+        raise Misfit(at)
     try:
         array = take(name)
-    except (KeyError, TypeError):
+    except KeyError:
         raise Misfit(at) from None
     if hint is not float:
         return array
