@@ -378,7 +378,7 @@ def test_a_function_and_its_weights_are_a_mapping() -> None:
     ensemble = Ensemble((Member(Own(make, function)),), parts=3)
     own = fusion(ensemble=ensemble).fit(VILLAGES).learned_.trained[0]
     linear = everything().learned_.trained[0]  # with as many parts
-    assert own.score == pytest.approx(linear.score, abs=0.02)
+    assert own.score == pytest.approx(linear.score, abs=0.05)
     assert set(own.weights["learned"]) == {"[slope]", "[bias][0]"}
 
 
