@@ -24,6 +24,7 @@ from ldf.fit import Rows, Schedule, Settings, fit
 from ldf.mappings import Fourier, GaussianProcess, Own, Splines, count_weights, squared
 from ldf.mappings.kernels import kernel
 from ldf.mappings.process import NOWHERE, centres
+from ldf.mappings.roots import root_of, solved, solved_across
 from ldf.mappings.splines import b_splines
 from ldf.model import Model
 from ldf.solve import solve
@@ -199,6 +200,19 @@ def test_with_a_point_at_every_row_it_is_the_exact_gaussian_process(name: str) -
     new = rng.uniform(-2, 2, size=(30, 2))
     exact = level + covariance(new, x) @ np.linalg.solve(noisy, y - level)
     np.testing.assert_allclose(curves(mapping, found, new), exact, atol=1e-5)
+
+
+def test_roots_are_those_of_lapack() -> None:
+    rng = np.random.default_rng(0)
+    half, right = rng.normal(size=(9, 12)), rng.normal(size=(9, 2))
+    matrix = half @ half.T
+    with jax.enable_x64(True):
+        root = root_of(jnp.asarray(matrix))
+        np.testing.assert_allclose(root, np.linalg.cholesky(matrix), atol=1e-12)
+        across = solved_across(root, jnp.asarray(right))
+        np.testing.assert_allclose(np.asarray(root).T @ across, right, atol=1e-12)
+        along = solved(root, jnp.asarray(right[:, 0]))
+        np.testing.assert_allclose(root @ along, right[:, 0], atol=1e-12)
 
 
 def test_inducing_points_are_the_centres_of_clusters() -> None:

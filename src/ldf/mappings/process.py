@@ -26,12 +26,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
 from ldf import check
 from ldf.mappings.base import Weights
 from ldf.mappings.basis import Basis
 from ldf.mappings.kernels import KERNELS, kernel
+from ldf.mappings.roots import root_of, solved, solved_across
 from ldf.special import Array
 
 # Added to k(Z, Z), so that it has a root: in single precision, which gradients are taken in (and
@@ -98,18 +98,18 @@ class GaussianProcess(Basis):
         alike = kernel(self.kernel, _squares(points[:, None] - points))
         single = self.learned or alike.dtype == jnp.float32
         jitter = (JITTER if single else LITTLE) * jnp.eye(len(points), dtype=alike.dtype)
-        root = jnp.linalg.cholesky(alike + jitter)
+        root = root_of(alike + jitter)
         return self.amplitude * kernel(self.kernel, _squares(x / length - points)), root
 
     def features(self, weights: Weights, x: Array) -> Array:
         near, root = self._near(weights, x)
-        return solve_triangular(root, near, lower=True)
+        return solved(root, near)
 
     def apply(
         self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
     ) -> Array:
         near, root = self._near(weights, x)
-        told = near @ solve_triangular(root, weights["matrix"], lower=True, trans=1)
+        told = near @ solved_across(root, weights["matrix"])
         if self.learned:
             told = told * jnp.exp(weights["loudness"][0])
         return told + x @ weights["slope"] + weights["bias"]
