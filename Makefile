@@ -14,6 +14,7 @@
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-studies   the paper's two studies, on shipped data and on DATA, forty minutes
 #   make bench-sources   coverage of θ when sources are missing or repeat each other, two minutes
+#   make bench-architectures  what readers of images, series and items learn, five minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
 #   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
 #   make bench-structure what mixtures, states and years are worth on the counties of DATA, half an hour
@@ -46,8 +47,8 @@ PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install chromium test test-browser test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-mappings bench-claims bench-studies bench-sources bench-truth bench-infer bench-structure \
-  bench-calibration bench-plan bench-peers lock lock-peers clean
+  bench-mappings bench-architectures bench-claims bench-studies bench-sources bench-truth bench-infer \
+  bench-structure bench-calibration bench-plan bench-peers lock lock-peers clean
 
 install: $(STAMP)
 
@@ -112,6 +113,10 @@ bench-studies: $(STAMP)
 bench-sources: $(STAMP)
 	$(CPU) $(BIN)/python bench/sources.py
 	$(CPU) $(BIN)/python bench/sources.py --prior weak
+
+bench-architectures: $(STAMP)
+	$(CPU) $(BIN)/python bench/architectures.py --page docs/architectures-measured.md \
+	  --picture docs/images/architectures.png
 
 bench-truth: $(STAMP)
 	$(CPU) $(BIN)/python bench/truth.py --page docs/truth-measured.md

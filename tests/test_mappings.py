@@ -20,11 +20,10 @@ from scipy.interpolate import BSpline, make_smoothing_spline
 
 import ldf
 from ldf import Component, DataError, Ensemble, Fusion, Linear, Member, Mixture, Network
-from ldf.fit import Rows, Schedule, Settings, fit
+from ldf.fit import Schedule
 from ldf.mappings import Fourier, GaussianProcess, Own, Splines, count_weights, squared
 from ldf.mappings.kernels import kernel
 from ldf.mappings.process import NOWHERE, centres
-from ldf.mappings.roots import root_of, solved, solved_across
 from ldf.mappings.splines import b_splines
 from ldf.model import Model
 from ldf.solve import solve
@@ -117,7 +116,7 @@ def test_splines_are_the_smoothing_spline_of_scipy() -> None:
     np.testing.assert_allclose(ours[at > 1], end, atol=2e-6)
 
 
-@pytest.mark.parametrize("mapping", [Splines(6), Fourier(20), GaussianProcess(12, learned=False)])
+@pytest.mark.parametrize("mapping", [Splines(6), Fourier(20), GaussianProcess(12)])
 def test_a_basis_is_solved_as_a_ridge_regression(mapping: Any) -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(80, 2))
@@ -184,7 +183,7 @@ def test_with_a_point_at_every_row_it_is_the_exact_gaussian_process(name: str) -
     x = rng.uniform(-2, 2, size=(40, 2))
     y = np.sin(2 * x[:, 0]) * x[:, 1] + 1 + SIGMA * rng.normal(size=40)
     penalty, length = 2e-3, 0.7
-    mapping = GaussianProcess(50, length, amplitude=1.5, kernel=name, learned=False)
+    mapping = GaussianProcess(50, length, amplitude=1.5, kernel=name)
     found = regressed(mapping, x, y, penalty)
     assert (found["fixed"]["points"] == NOWHERE).all(1).sum() == 10
 
@@ -202,19 +201,6 @@ def test_with_a_point_at_every_row_it_is_the_exact_gaussian_process(name: str) -
     np.testing.assert_allclose(curves(mapping, found, new), exact, atol=1e-5)
 
 
-def test_roots_are_those_of_lapack() -> None:
-    rng = np.random.default_rng(0)
-    half, right = rng.normal(size=(9, 12)), rng.normal(size=(9, 2))
-    matrix = half @ half.T
-    with jax.enable_x64(True):
-        root = root_of(jnp.asarray(matrix))
-        np.testing.assert_allclose(root, np.linalg.cholesky(matrix), atol=1e-12)
-        across = solved_across(root, jnp.asarray(right))
-        np.testing.assert_allclose(np.asarray(root).T @ across, right, atol=1e-12)
-        along = solved(root, jnp.asarray(right[:, 0]))
-        np.testing.assert_allclose(root @ along, right[:, 0], atol=1e-12)
-
-
 def test_inducing_points_are_the_centres_of_clusters() -> None:
     rng = np.random.default_rng(0)
     middles = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
@@ -227,37 +213,11 @@ def test_inducing_points_are_the_centres_of_clusters() -> None:
     assert (few[3:] == NOWHERE).all()
 
 
-def test_lengthscales_are_learned_and_inducing_points_stay() -> None:
-    """One column says something, the other nothing; each fit has points of its own rows."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(256, 2))
-    y = np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=256)
-    model = Model(ldf.Gaussian(variance=0.01), GaussianProcess(20))
-    training = np.ones((2, 256), np.float32)
-    training[0, ::4], training[1, 1::4] = 0, 0
-    fits = np.ones(2, np.float32)
-    rows = Rows(
-        x[None].astype(np.float32), np.zeros(2, int), {"mean": np.float32(y), "n": np.ones(256)},
-        training, 1 - training, np.zeros(256, np.float32),
-    )  # fmt: skip
-    settings = Settings(0.01 * fits, 1e-3 * fits, 0 * fits, 0 * fits)
-    ground = jax.tree.map(lambda leaf: np.stack([leaf] * 2), model.ground())
-    schedule = Schedule(epochs=120, patience=120, batch=64, chunk=40)
-    found = fit(model, rows, ground, settings, 0, schedule)
-    lengths = found.weights["lengths"][:, 0]
-    assert (lengths[:, 0] < lengths[:, 1] - 0.3).all()
-    for number in range(2):
-        rng = np.random.default_rng([0, 0, number])
-        seen = x[training[number] > 0].astype(np.float32)
-        own = model.prepared(model.init(rng, 2), seen, rng)["fixed"]["points"]
-        np.testing.assert_array_equal(found.weights["fixed"]["points"][number], np.float32(own))
-
-
 def test_what_is_fixed_is_neither_counted_nor_penalised() -> None:
     weights = GaussianProcess(4).init(np.random.default_rng(0), 3, 2)
     weights["fixed"]["points"] += 7
     assert float(squared(weights)) == 0
-    assert count_weights(weights) == 4 * 2 + 3 * 2 + 2 + 3 + 2
+    assert count_weights(weights) == 4 * 2 + 3 * 2 + 2
     assert float(squared([weights, {"matrix": np.full((2, 2), 3.0)}])) == 36
 
 

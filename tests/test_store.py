@@ -202,7 +202,7 @@ MODELS: list[tuple[ldf.Family, Any]] = [
     (ldf.Binomial(), Splines(knots=4)),
     (ldf.Poisson(), Fourier(waves=3, by="counts")),
     (ldf.Gaussian(variance=2.0), GaussianProcess(inducing=3)),
-    (ldf.Normal(), GaussianProcess(inducing=3, kernel="gaussian", learned=False)),
+    (ldf.Normal(), GaussianProcess(inducing=3, kernel="gaussian")),
 ]
 
 

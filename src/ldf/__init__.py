@@ -24,13 +24,26 @@ from ldf.statistic import Statistic
 
 if TYPE_CHECKING:
     from ldf import assess, datasets, folds, infer, plot, report, structure
+    from ldf.beside import Images, Items, Series
     from ldf.data import DataWarning
     from ldf.ensemble import Ensemble, Member, random_search
     from ldf.estimator import CalibrationWarning, Fusion, load
     from ldf.families.own import ImportanceSampled, NonConjugate
     from ldf.fit import Schedule
     from ldf.folds import Split
-    from ldf.mappings import Fourier, GaussianProcess, Linear, Network, Own, Splines, Trees
+    from ldf.mappings import (
+        Attention,
+        Convolution,
+        Fourier,
+        GaussianProcess,
+        Linear,
+        Network,
+        Own,
+        Recurrent,
+        Splines,
+        TemporalConvolution,
+        Trees,
+    )
     from ldf.mixed import Component, Mixture
     from ldf.regressor import FusionRegressor
     from ldf.validate import cross_validate
@@ -44,14 +57,18 @@ _LATER = {
     "plot": "plot",
     "report": "report",
     "structure": "structure",
+    "Attention": "mappings",
     "CalibrationWarning": "estimator",
+    "Convolution": "mappings",
     "DataWarning": "data",
     "Ensemble": "ensemble",
     "Fourier": "mappings",
     "Fusion": "estimator",
     "FusionRegressor": "regressor",
     "GaussianProcess": "mappings",
+    "Images": "beside",
     "ImportanceSampled": "families.own",
+    "Items": "beside",
     "Linear": "mappings",
     "Component": "mixed",
     "Member": "ensemble",
@@ -59,6 +76,9 @@ _LATER = {
     "Network": "mappings",
     "Own": "mappings",
     "Splines": "mappings",
+    "Recurrent": "mappings",
+    "Series": "beside",
+    "TemporalConvolution": "mappings",
     "Trees": "mappings",
     "NonConjugate": "families.own",
     "Schedule": "fit",
@@ -69,8 +89,10 @@ _LATER = {
 }
 
 __all__ = [
+    "Attention",
     "CalibrationWarning",
     "Component",
+    "Convolution",
     "DataError",
     "DataWarning",
     "DoesNotExist",
@@ -79,17 +101,22 @@ __all__ = [
     "Fusion",
     "FusionRegressor",
     "GaussianProcess",
+    "Images",
     "ImportanceSampled",
+    "Items",
     "Linear",
     "Member",
     "Mixture",
     "Network",
     "NonConjugate",
     "Own",
+    "Recurrent",
     "Schedule",
+    "Series",
     "Splines",
     "Split",
     "Statistic",
+    "TemporalConvolution",
     "Trees",
     "assess",
     "cross_validate",

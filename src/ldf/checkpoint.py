@@ -115,8 +115,8 @@ class Checkpoint:
 
 
 def _shapes(spec: Spec, inputs: int, fits: int) -> State:
-    networks = (m for m in spec.ensemble.members if m.mapping == spec.ensemble.network)
-    member = next(networks)  # only networks are checkpointed
+    # Only networks are checkpointed.
+    member = next(m for m in spec.ensemble.members if spec.model(m).way == "gradients")
     inputs *= len(spec.kinds(member))
     return start(spec.model(member), 0, inputs, np.zeros(fits, np.float32))
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
+from ldf.beside import Beside, Opened, Units
 from ldf.check import DataError, positive, shown
 from ldf.families.base import Family
 from ldf.families.joint import Joint, has
@@ -48,7 +49,7 @@ class Columns:
     """Which column of the frame is what."""
 
     primary: dict[str, Any]  # the family's word: a column, or a list; or such words by source
-    auxiliary: Any  # columns, or columns by source
+    auxiliary: Any  # columns, or columns by source, of which some may lie beside the frame
     per_capita: dict[str, str] = field(default_factory=dict)  # auxiliary column: its population
     weight: str | None = None  # how much a row counts in learning
     id: str | None = None
@@ -57,17 +58,26 @@ class Columns:
     design_effect: str | float | dict[str, str | float] | None = None
     place: tuple[str, str] | None = None  # coordinates
     sensitive: tuple[str, ...] = ()  # auxiliary columns whose names are not shown
-    # By source, if there is more than one.
+    # By source, if there is more than one or it is no table.
     several: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False)
+    beside: dict[str, Beside] = field(init=False)  # sources that are no columns of the frame
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensitive", tuple(self.sensitive))
-        given, several = self.auxiliary, ()
+        given, several, beside = self.auxiliary, (), {}
+        if isinstance(given, Beside):
+            remedy = "give it a name: auxiliary={'lights': …}"
+            raise DataError("auxiliary", None, None, "is a source without a name", remedy)
         if isinstance(given, dict):
-            several = tuple((str(source), _several(own)) for source, own in given.items())
+            beside = {str(s): own for s, own in given.items() if isinstance(own, Beside)}
+            several = tuple(
+                (str(source), () if str(source) in beside else _several(own))
+                for source, own in given.items()
+            )
             given = [name for _, own in several for name in own]
         object.__setattr__(self, "auxiliary", _several(given))
-        object.__setattr__(self, "several", several if len(several) > 1 else ())
+        object.__setattr__(self, "several", several if len(several) > 1 or beside else ())
+        object.__setattr__(self, "beside", beside)
         if self.place is not None:
             object.__setattr__(self, "place", tuple(self.place))
         for name in self.sensitive:
@@ -162,7 +172,7 @@ def read(
     """
     _refuse_reuse(family, columns)
     fitting = schema is None
-    table = Frame.open(frame, columns.id, strict=fitting)
+    table = Frame.open(frame, columns.id, strict=fitting or bool(columns.beside))
     if isinstance(family, Joint):
         family, y, seen, design, notes = _joined(table, family, columns, primary, fitting)
     else:
@@ -173,9 +183,6 @@ def read(
         family, y, seen, design, notes = _source(
             table, family, columns.primary, effect, primary, fitting
         )
-    if schema is None:
-        schema = Schema.learn(table, columns.auxiliary, columns.per_capita, columns.several)
-    x = schema.encode(table)
     weight = _weight(table, columns.weight, seen, fitting)
     group = place = None
     if columns.group is not None and (fitting or table.has(columns.group)):
@@ -183,14 +190,31 @@ def read(
     if columns.place is not None and (fitting or all(map(table.has, columns.place))):
         remedy = "give every row its place"
         place = np.stack([table.numbers(name, missing=remedy) for name in columns.place], -1)
+    opened = _beside(columns, Units(table.label, place))
+    if schema is None:
+        schema = Schema.learn(table, columns.auxiliary, columns.per_capita, columns.several, opened)
+    encoded = {of.source: opened[of.source].encode(of) for of in schema.blocks}
+    x = schema.encode(table, {source: own.x for source, own in encoded.items()})
     described, told = schema.described(table)
+    always = [sentence for own in encoded.values() for sentence in own.always]
     if fitting:
-        for sentence in told:
-            warnings.warn(columns.shown(sentence), DataWarning, stacklevel=3)
+        told += [sentence for own in encoded.values() for sentence in own.told]
+    for sentence in (*(told if fitting else ()), *always):
+        warnings.warn(columns.shown(sentence), DataWarning, stacklevel=3)
+    told += always
     notes = tuple(columns.shown(note) for note in (*notes, *described, *told))
     return Data(
         x, schema.names, y, seen, design, weight, table.label, group, place, family, schema, notes
     )
+
+
+def _beside(columns: Columns, units: Units) -> dict[str, Opened]:
+    """Sources beside the frame, opened for its units."""
+    if columns.beside and columns.id is None:
+        source = next(iter(columns.beside))
+        remedy = "name the frame's column of ids: id=…"
+        raise DataError(source, None, None, "is found by the units' ids", remedy)
+    return {source: beside.open(source, units) for source, beside in columns.beside.items()}
 
 
 # --- primary data -------------------------------------------------------------------------------

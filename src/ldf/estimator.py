@@ -10,10 +10,11 @@ model = ldf.Fusion(
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from html import escape
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import jax
 import numpy as np
@@ -21,13 +22,14 @@ from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from ldf import attribution, check, families, notebook, plan, report, store
+from ldf.beside import Beside, Images, Items, Series
 from ldf.data import Columns, Data, read
-from ldf.ensemble import Ensemble, Member
+from ldf.ensemble import BESIDE, Ensemble, Member
 from ldf.families.base import Family
 from ldf.frame import Frame
 from ldf.learn import learn
 from ldf.learned import Learned, Said
-from ldf.mappings import Given, as_mapping
+from ldf.mappings import Given, Mapping, as_mapping
 from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
 from ldf.plan import Belief, Plan
@@ -59,11 +61,13 @@ class Fusion(BaseEstimator):
                 of several sources, such words by source
     auxiliary   columns that say something about the rate; text columns are categories. Or such
                 columns by source, {"census": […], "lights": […]}: each source has a mapping of its
-                own, and a row may lack some
+                own, and a row may lack some. A source may lie beside the frame: ldf.Images,
+                ldf.Series, ldf.Items
     prior       λ0 as family.prior(…), or "fitted" to the primary data alone, or "weak": as fitted,
                 but worth a tenth of it. None: "weak"; with several sources "fitted", so that a row
                 without any is known as well as the population is
-    mapping     a mapping to use instead of the ensemble's: ldf.Splines(), … or an Equinox module
+    mapping     a mapping to use instead of the ensemble's: ldf.Splines(), … or an Equinox module;
+                or mappings by source, {"lights": …}: others keep the one they would have
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
     reference   p_0 of an objective that compares: "prior" or "regression"
     balance     so many classes of the empirical rate count the same in learning; 0: rows do
@@ -86,10 +90,10 @@ class Fusion(BaseEstimator):
         self,
         family: str | Family,
         primary: dict[str, Any],
-        auxiliary: list[str] | dict[str, list[str]],
+        auxiliary: list[str] | dict[str, list[str] | Images | Series | Items],
         *,
         prior: Statistic | str | None = None,
-        mapping: Given | None = None,
+        mapping: Given | dict[str, Given] | None = None,
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
         balance: int = 0,
@@ -178,12 +182,18 @@ class Fusion(BaseEstimator):
 
     def spec(self, data: Data) -> Spec:
         """What is to be learned from these data, and how."""
-        ensemble = self.ensemble or Ensemble()
-        if self.mapping is not None:
+        ensemble, sources = self.ensemble or Ensemble(), data.schema.sources
+        mapping = self._mapping()
+        mappings = mapping if isinstance(mapping, dict) else {}
+        if isinstance(mapping, Mapping):
             if self.ensemble is not None:
                 remedy = "give the ensemble members of this mapping, or leave one of both out"
                 raise check.DataError("mapping", None, None, "is given beside an ensemble", remedy)
-            ensemble = replace(ensemble, members=(Member(as_mapping(self.mapping)),))
+            ensemble = replace(ensemble, members=(Member(mapping),))
+            if data.schema.blocks:
+                mappings = {source.name: mapping for source in sources}
+        elif data.schema.blocks and not ensemble.members:
+            ensemble = replace(ensemble, members=BESIDE)
         objective = self.objective
         if objective == store.CUSTOM:
             remedy = "set model.objective to it before you fit"
@@ -193,15 +203,37 @@ class Fusion(BaseEstimator):
             objective = OBJECTIVES[objective]
         spec = Spec(
             data.family, ensemble, self._prior(data), objective, self.reference, self.balance,
-            structure=self.structure, sources=data.schema.sources,
+            structure=self.structure, sources=sources, mappings=tuple(mappings.items()),
         )  # fmt: skip
         settled = ensemble.settled(int(data.seen.sum()), self.preprocess, spec.smooth)
         return replace(spec, ensemble=settled)
+
+    def _mapping(self) -> Any:
+        """As it was given; by source, unless there is one table only."""
+        if not isinstance(self.mapping, dict):
+            return None if self.mapping is None else as_mapping(self.mapping)
+        given = {name: as_mapping(own) for name, own in self.mapping.items()}
+        if isinstance(self.auxiliary, dict) and not self.columns().several:
+            for name in given:
+                check.one_of("mapping", name, tuple(self.auxiliary))
+            return next(iter(given.values()), None)
+        return given
 
     def _prior(self, data: Data) -> Statistic | str:
         if self.prior is not None:
             return self.prior
         return "fitted" if data.schema.sources else "weak"
+
+    def bring(self, **sources: Any) -> Fusion:
+        """The same model with sources beside the frame found elsewhere: a pattern of files or
+        arrays for images, a frame for a series or for items. What was learned is kept."""
+        known = self.columns().beside
+        for name in sources:
+            check.one_of("source", name, tuple(known))
+        moved = copy(self)
+        given = cast("dict[str, Any]", self.auxiliary)
+        moved.auxiliary = given | {n: known[n].elsewhere(own) for n, own in sources.items()}
+        return moved
 
     # --- answers ---
 
@@ -408,10 +440,14 @@ class Fusion(BaseEstimator):
     def save(self, path: Any) -> None:
         """Write the model: JSON and arrays, no code. One file; or a folder, if there is one at the
         path or it ends with a slash. An objective that is a function is not kept; of a mapping of
-        your own its weights are, and `load` has to be given it."""
+        your own its weights are, and `load` has to be given it. Images, series and items are not
+        kept: a pattern of files is."""
         learned, arguments = self._fitted(), self.get_params(deep=False)
-        if self.mapping is not None:
-            arguments["mapping"] = as_mapping(self.mapping)
+        arguments["mapping"] = self._mapping()
+        if isinstance(self.auxiliary, dict):  # data are not kept with a model
+            given = self.auxiliary.items()
+            bare = {s: own.unsaved() if isinstance(own, Beside) else own for s, own in given}
+            arguments["auxiliary"] = bare
         if not isinstance(self.objective, str):
             own = (name for name, known in OBJECTIVES.items() if known is self.objective)
             arguments["objective"] = next(own, store.CUSTOM)
@@ -426,14 +462,16 @@ class Fusion(BaseEstimator):
             return f"<pre>{escape(repr(self))}</pre>"
         learned = self.learned_
         members = {
-            "mapping": [type(one.model.mapping).__name__ for one in learned.trained],
+            "mapping": [one.model.named for one in learned.trained],
             "columns": [getattr(one.preprocess, "kind", "several") for one in learned.trained],
             "share": learned.share,
             "log score": [one.score for one in learned.trained],
         }
         spoken = ", ".join(f"{word} = {given}" for word, given in self.columns().words.items())
-        many = len(self.columns().auxiliary)
-        sentence = f"{type(self.family_).__name__} ({spoken}), {many} auxiliary columns."
+        columns = self.columns()
+        beside = "".join(f", {own.kind} '{name}'" for name, own in columns.beside.items())
+        told = f"{len(columns.auxiliary)} auxiliary columns{beside}"
+        sentence = f"{type(self.family_).__name__} ({spoken}), {told}."
         return notebook.table(sentence, members, self.status_)
 
     # --- inside ---

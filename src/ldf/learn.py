@@ -55,7 +55,7 @@ def learn(
     every = np.ones((1, len(table.x)), bool) if training is None else training
     every = every & table.seen & (table.weight > 0)
     ensemble = spec.ensemble.settled(int(every.any(0).sum()), smooth=spec.smooth)
-    asked, parts = ensemble.parts, _possible_parts(ensemble, table, every)
+    asked, parts = ensemble.parts, _possible_parts(spec, ensemble, table, every)
     spec = replace(spec, ensemble=replace(ensemble, parts=parts))
     sets = [_jobs(spec, table, rows, seed) for rows in every]
     jobs = [job for some in sets for job in some]
@@ -101,16 +101,15 @@ def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
 
 
 def _preprocess(spec: Spec, kind: str, x: np.ndarray) -> Any:
-    many = len(spec.sources)
-    if not many:
+    if not spec.sources:
         return Preprocess.learn(kind, x)
-    return Sourced(Preprocess.learn(kind, x[:, :-many]), many)
+    return Sourced.learn(kind, x, spec.sources)
 
 
-def _possible_parts(ensemble: Ensemble, table: Table, every: np.ndarray) -> int:
+def _possible_parts(spec: Spec, ensemble: Ensemble, table: Table, every: np.ndarray) -> int:
     """As many as asked for, or as there are units (or groups of them) in every training set."""
     parts = ensemble.parts
-    linear = all(member.mapping.way == "newton" for member in ensemble.members)
+    linear = all(spec.model(member).way == "newton" for member in ensemble.members)
     if parts == 2 and not linear:
         remedy = "a network holds out one, watches another and learns from the rest: give 3 or more"
         raise check.DataError("parts", None, parts, "leaves none to learn from", remedy)

@@ -49,6 +49,16 @@ class Model(eqx.Module):
         return False
 
     @property
+    def named(self) -> str:
+        """What maps."""
+        return type(self.mapping).__name__
+
+    @property
+    def way(self) -> str:
+        """How it is learned."""
+        return self.mapping.way
+
+    @property
     def outputs(self) -> int:
         return self.family.outputs(self.mapping.formulation)
 

@@ -22,16 +22,19 @@ which loses nothing: the one row in 3,000 where a cell is missing would stand 55
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldf import check
+from ldf.summed import Source
 
 KINDS = ("power", "standard", "none")
 FAR = 6.0  # standard deviations
 STEEPEST = 5.0  # |λ| at most
 GLANCE = 2000  # rows that suffice to choose origin, unit and a first λ
+SUFFICE = 1_000_000  # pixels or steps that a channel's transform is learned from, about
 LOST = 1e-14  # a spread this small beside its values is rounding
 
 
@@ -46,6 +49,10 @@ class Preprocess(NamedTuple):
     scale: np.ndarray  # zero where the training rows are constant
     low: np.ndarray
     high: np.ndarray
+
+    @property
+    def width(self) -> int:
+        return len(self.centre)
 
     @classmethod
     def learn(cls, kind: str, x: Any) -> Preprocess:
@@ -82,20 +89,69 @@ class Blocks(NamedTuple):
         return np.concatenate([one.apply(x) for one in self.each], 1)
 
 
-class Sourced(NamedTuple):
-    """Columns preprocessed, and after them those that say which sources are there, as they are."""
+class Shaped(NamedTuple):
+    """An image, a series or a set of items: each channel or variable is preprocessed alike wherever
+    it stands. The last of them may be a mask that says what is there, which stays as it is."""
 
-    inner: Preprocess
-    sources: int
+    inner: Preprocess  # one number a channel
+    shape: tuple[int, ...]  # channels last
+    masked: bool
 
     @property
-    def kind(self) -> str:
-        return self.inner.kind
+    def width(self) -> int:
+        return math.prod(self.shape)
+
+    @classmethod
+    def learn(cls, kind: str, x: Any, shape: tuple[int, ...], masked: bool) -> Shaped:
+        """Of the training rows, M × as many as the shape holds."""
+        x = np.asarray(x, float).reshape(len(x), -1, shape[-1])
+        x = x[:: max(1, x.shape[0] * x.shape[1] // SUFFICE)]
+        # By place and then by unit: so every so many of them are of all places.
+        cells = x.swapaxes(0, 1).reshape(-1, shape[-1])
+        if masked:
+            cells = cells[cells[:, -1] > 0, :-1]
+        return cls(Preprocess.learn(kind, cells), shape, masked)
 
     def apply(self, x: Any) -> np.ndarray:
         x = np.asarray(x, float)
-        there = x[:, -self.sources :]
-        return np.concatenate([self.inner.apply(x[:, : -self.sources]), there], 1)
+        check.last_axis("auxiliary", x, self.width, "columns")
+        cells = x.reshape(-1, self.shape[-1])
+        if not self.masked:
+            return self.inner.apply(cells).reshape(x.shape)
+        there = np.where(cells[:, -1:] > 0, 1.0, 0.0)
+        values = self.inner.apply(cells[:, :-1]) * there
+        return np.concatenate([values, there], 1).reshape(x.shape)
+
+
+class Sourced(NamedTuple):
+    """Sources preprocessed each by itself, and after them the columns that say which are there, as
+    they are."""
+
+    each: tuple[Preprocess | Shaped, ...]
+
+    @property
+    def kind(self) -> str:
+        first = self.each[0]
+        return first.kind if isinstance(first, Preprocess) else first.inner.kind
+
+    @classmethod
+    def learn(cls, kind: str, x: np.ndarray, sources: tuple[Source, ...]) -> Sourced:
+        return cls(tuple(_of_source(kind, x[:, of.start : of.stop], of) for of in sources))
+
+    def apply(self, x: Any) -> np.ndarray:
+        x = np.asarray(x, float)
+        found, start = [], 0
+        for one in self.each:
+            found.append(one.apply(x[:, start : start + one.width]))
+            start += one.width
+        check.last_axis("auxiliary", x, start + len(self.each), "columns")
+        return np.concatenate([*found, x[:, start:]], 1)
+
+
+def _of_source(kind: str, x: np.ndarray, source: Source) -> Preprocess | Shaped:
+    if not source.shape:
+        return Preprocess.learn(kind, x)
+    return Shaped.learn(kind, x, source.shape, masked=source.kind != "image")
 
 
 def _table(x: Any) -> np.ndarray:

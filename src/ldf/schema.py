@@ -4,14 +4,20 @@ A number stays a column of its own. Text becomes a column of zeros and ones for 
 column if there are two levels. Where cells are missing, and not in a few rows only, another column
 of zeros and ones says so; a missing number stays NaN. A column that is the same in every row is
 left out.
+
+A source that lies beside the frame (images, series, items) is a block of columns, by the shape that
+was learned.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from ldf.beside import Block, Opened
 from ldf.check import DataError
 from ldf.frame import Frame, listed
 from ldf.summed import Source
@@ -42,6 +48,10 @@ class Auxiliary(NamedTuple):
         return (*names, *([f"{self.name} is missing"] if self.marked else []))
 
     @property
+    def width(self) -> int:
+        return len(self.names)
+
+    @property
     def coded(self) -> tuple[str, ...]:
         return self.levels[1:] if len(self.levels) == 2 and not self.missing else self.levels
 
@@ -53,6 +63,7 @@ class Schema(NamedTuple):
 
     columns: tuple[Auxiliary, ...]
     several: tuple[tuple[str, tuple[str, ...]], ...] = ()  # columns by source; none if it is one
+    blocks: tuple[Block, ...] = ()  # sources beside the frame: they have no columns in it
 
     @classmethod
     def learn(
@@ -61,59 +72,102 @@ class Schema(NamedTuple):
         auxiliary: tuple[str, ...],
         per_capita: dict[str, str],
         several: tuple[tuple[str, tuple[str, ...]], ...] = (),
+        beside: Mapping[str, Opened] | None = None,
     ) -> Schema:
         there = {n: _there(table, own) for _, own in several for n in own}
         learned = [_learn(table, n, per_capita.get(n), there.get(n)) for n in auxiliary]
-        schema = cls(tuple(learned), several)
+        blocks = tuple(opened.learn() for opened in (beside or {}).values())
+        schema = cls(tuple(learned), several, blocks)
         for source, own in several:
+            if source in (beside or {}):
+                continue
             if not any(column.names for column in learned if column.name in own):
                 problem, remedy = "is the same in every row", "leave the source out"
                 raise DataError(source, None, None, problem, remedy)
-        if not schema.names:
+        if not schema.width:
             found = "is the same in every row" if auxiliary else "is not given"
             remedy = "give auxiliary columns that differ between rows"
             raise DataError(listed(auxiliary)[1:-1] or "auxiliary", None, None, found, remedy)
-        for name in schema.names:
-            if schema.names.count(name) > 1:
+        for name, times in Counter(schema.names).items():
+            if times > 1:
                 problem = "would be there twice once encoded"
                 raise DataError(name, None, None, problem, "rename a column")
         return schema
 
-    def encode(self, table: Frame) -> np.ndarray:
-        """M × P, NaN where a number is missing, or all of a source."""
-        there = {source: _there(table, own) for source, own in self.several}
+    def encode(self, table: Frame, beside: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """M × P, NaN where a number is missing, or all of a source. Of those beside the frame, what
+        they are encoded as."""
+        blocks = dict(beside or {})
+        there = {
+            source: _some(blocks[source]) if source in blocks else _there(table, own)
+            for source, own in self.several
+        }
         of = {name: there[source] for source, own in self.several for name in own}
-        blocks = [_encode(table, column, of.get(column.name)) for column in self.columns]
+        each = [
+            blocks[part.source] if isinstance(part, Block)
+            else _encode(table, part, of.get(part.name))
+            for part in self._parts
+        ]  # fmt: skip
         presence = [mask[:, None].astype(float) for mask in there.values()]
-        return np.concatenate([np.empty((len(table), 0)), *blocks, *presence], axis=1)
+        return np.concatenate([np.empty((len(table), 0)), *each, *presence], axis=1)
+
+    @property
+    def _parts(self) -> list[Auxiliary | Block]:
+        """Columns and blocks, in the order of their sources."""
+        if not self.blocks:
+            return list(self.columns)
+        columns, blocks = ({c.name: c for c in self.columns}, {b.source: b for b in self.blocks})
+        parts: list[Auxiliary | Block] = []
+        for source, own in self.several:
+            parts += [blocks[source]] if source in blocks else [columns[name] for name in own]
+        return parts
 
     @property
     def names(self) -> tuple[str, ...]:
-        encoded = (name for column in self.columns for name in column.names)
+        encoded = (name for part in self._parts for name in part.names)
         return (*encoded, *(f"{source} is there" for source, _ in self.several))
+
+    @property
+    def width(self) -> int:
+        """How many columns there are once they are encoded."""
+        return sum(part.width for part in self._parts) + len(self.several)
 
     @property
     def origins(self) -> tuple[str, ...]:
         """The auxiliary column, or the source, that each encoded one is of."""
-        return (
-            *(column.name for column in self.columns for _ in column.names),
-            *dict(self.several),
+        each = ((p.source if isinstance(p, Block) else p.name, p.width) for p in self._parts)
+        return (*(name for name, width in each for _ in range(width)), *dict(self.several))
+
+    @property
+    def tabular(self) -> np.ndarray:
+        """Which encoded columns are no part of an image, a series or a set."""
+        return np.concatenate(
+            [
+                *(np.full(part.width, not isinstance(part, Block)) for part in self._parts),
+                np.full(len(self.several), True),
+            ]
         )
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Where each source's columns are, once they are encoded; none if there is one only."""
+        """Where each source's columns are, once they are encoded; none if there is one table."""
         found, start = [], 0
-        sizes = {column.name: len(column.names) for column in self.columns}
+        sizes = {column.name: column.width for column in self.columns}
+        blocks = {block.source: block for block in self.blocks}
         for source, own in self.several:
-            stop = start + sum(sizes[name] for name in own)
-            found.append(Source(source, start, stop))
+            block = blocks.get(source)
+            stop = start + (block.width if block else sum(sizes[name] for name in own))
+            plain = Source(source, start, stop)
+            found.append(plain._replace(kind=block.kind, shape=block.shape) if block else plain)
             start = stop
         return tuple(found)
 
     def described(self, table: Frame) -> tuple[list[str], list[str]]:
         """What was done to auxiliary columns: as a matter of course, and what one should know."""
         plain, told, lacking = [], [], []
+        for block in self.blocks:
+            size = " × ".join(map(str, block.shape))
+            plain.append(f"Source '{block.source}' is {block.kind}: {size} numbers a unit.")
         for column in self.columns:
             name = f"Column '{column.name}'"
             if column.kind == "category":
@@ -140,6 +194,11 @@ def _there(table: Frame, columns: tuple[str, ...]) -> np.ndarray:
     known = [name for name in columns if table.has(name)]
     missing = [table.missing(name) for name in (columns if known else ())]
     return ~np.all(missing, axis=0) if missing else np.zeros(len(table), bool)
+
+
+def _some(block: np.ndarray) -> np.ndarray:
+    """Which rows have any number."""
+    return np.asarray((~np.isnan(block)).any(1))
 
 
 def _learn(table: Frame, name: str, per: str | None, there: np.ndarray | None) -> Auxiliary:

@@ -8,11 +8,12 @@ from ldf import check
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.ground import PRIORS, REFERENCES
+from ldf.mappings import Mapping
 from ldf.mixed import MixedModel, Mixture
 from ldf.model import Model
 from ldf.objective import Objective, maximum_likelihood
 from ldf.statistic import Statistic
-from ldf.summed import Source, SummedModel
+from ldf.summed import Source, SummedModel, mapping_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Spec:
     certain: bool = False  # a regression without dispersion: see Model
     structure: Mixture | None = None  # what ties units together
     sources: tuple[Source, ...] = ()  # none: all columns are one
+    mappings: tuple[tuple[str, Mapping], ...] = ()  # of sources that have one of their own
 
     def __post_init__(self) -> None:
         if isinstance(self.prior, str):
@@ -36,6 +38,14 @@ class Spec:
         if self.sources and self.structure is not None:
             remedy = "give one list of auxiliary columns, or no structure"
             raise check.DataError("structure", None, None, "is not for several sources", remedy)
+        for name, _ in self.mappings:
+            check.one_of("mapping", name, tuple(source.name for source in self.sources))
+        members = self.ensemble.members
+        several = any(member.mapping != members[0].mapping for member in members)
+        if several and (self.mappings or any(source.shape for source in self.sources)):
+            problem = "holds different mappings, and some sources have their own"
+            remedy = "give all members the same mapping"
+            raise check.DataError("ensemble", None, None, problem, remedy)
 
     @property
     def smooth(self) -> bool:
@@ -52,7 +62,9 @@ class Spec:
     def model(self, member: Member) -> Model:
         """What a member learns."""
         if self.sources:
-            return SummedModel(self.family, member.mapping, self.certain, self.sources)
+            given, own = dict(self.mappings), member.mapping
+            each = tuple(mapping_of(of, given.get(of.name), own) for of in self.sources)
+            return SummedModel(self.family, own, self.certain, self.sources, each)
         if self.structure is None:
             return Model(self.family, member.mapping, self.certain)
         kinds = self.kinds(member)

@@ -6,18 +6,31 @@ A source that a row lacks adds zero, in learning and afterwards. The plain sum t
 independent given θ: two that tell the same would be counted twice. So a mapping sees which of the
 other sources are there, and can learn to be worth less beside one that it repeats. For that it has
 to meet rows without them: in learning, sources are left out at random.
+
+A source may be a table of columns, or an image, a series or a set of items: then its columns are
+the numbers of that, by the shape it has, and its mapping knows how to read them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ldf import check
-from ldf.mappings import Trees, Weights, scramble
+from ldf.mappings import (
+    Attention,
+    Convolution,
+    Mapping,
+    Recurrent,
+    Trees,
+    Weights,
+    scramble,
+)
+from ldf.mappings.reader import Reader
 from ldf.model import Ground, Model
 from ldf.special import Array
 
@@ -30,26 +43,67 @@ class Source(NamedTuple):
     name: str
     start: int
     stop: int
+    kind: str = "table"  # or what a reader reads: "image", "series", "items"
+    shape: tuple[int, ...] = ()  # of what is no table
+
+
+# What reads a source where no mapping is given for it.
+READERS: dict[str, Reader] = {"image": Convolution(), "series": Recurrent(), "items": Attention()}
+
+
+def mapping_of(source: Source, given: Mapping | None, of_tables: Mapping) -> Mapping:
+    """A source's own mapping, or the one that suits its kind."""
+    by = of_tables.formulation
+    mapping = given or READERS.get(source.kind, of_tables)
+    if not isinstance(mapping, Reader):
+        return mapping
+    if mapping.reads != source.kind:
+        kinds = {"table": "a table", "image": "images", "series": "a series", "items": "items"}
+        problem = f"reads {kinds[mapping.reads]}, and '{source.name}' is {kinds[source.kind]}"
+        remedy = "give this source another one, by mapping={source: mapping}"
+        raise check.DataError("mapping", None, type(mapping).__name__, problem, remedy)
+    if given is None and by != mapping.formulation:  # a default one says what the others say
+        mapping = replace(cast("Any", mapping), head=replace(mapping.head, by=by))
+    return mapping.shaped(source.shape)
 
 
 class SummedModel(Model):
-    """One mapping a source, all of one kind. The last columns of x say which sources are there.
+    """One mapping a source. The last columns of x say which sources are there.
 
     sources   at least one
+    mappings  one a source; if there is none, `mapping` is for all
     aware     whether a mapping sees which of the others are there
     left_out  the chance that a source is left out of a row in a step of learning
     only      the number of a source: its term of the sum alone, with all that it sees
     """
 
     sources: tuple[Source, ...] = ()
+    mappings: tuple[Mapping, ...] = ()
     aware: bool = True
     left_out: float = 0.3
     only: int | None = None
 
     def __check_init__(self) -> None:
-        if isinstance(self.mapping, Trees):
+        if any(isinstance(mapping, Trees) for mapping in self.each):
             remedy = "give a network or a linear mapping"
             raise check.DataError("mapping", None, None, "of trees is not for sources", remedy)
+        if any(mapping.formulation != self.mapping.formulation for mapping in self.each):
+            remedy = "give all mappings the same `by`"
+            raise check.DataError("by", None, None, "differs between sources", remedy)
+
+    @property
+    def each(self) -> tuple[Mapping, ...]:
+        """The mapping of each source."""
+        return self.mappings or (self.mapping,) * len(self.sources)
+
+    @property
+    def way(self) -> str:
+        ways = {mapping.way for mapping in self.each}
+        return ways.pop() if len(ways) == 1 else "gradients"
+
+    @property
+    def named(self) -> str:
+        return ", ".join(dict.fromkeys(type(mapping).__name__ for mapping in self.each))
 
     @property
     def leaves_out(self) -> bool:
@@ -57,20 +111,23 @@ class SummedModel(Model):
 
     def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
         more = len(self.sources) - 1 if self.aware else 0
-        return [
-            self.mapping.init(rng, of.stop - of.start + more, self.outputs, width)
-            for of in self.sources
-        ]
+        weights = []
+        for of, mapping in zip(self.sources, self.each, strict=True):
+            # A member's width is that of its own mapping.
+            own = width if mapping == self.mapping else None
+            weights.append(mapping.init(rng, of.stop - of.start + more, self.outputs, own))
+        return weights
 
     def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
         """Each by the rows that have its source, as those that lack nothing see it."""
         found = []
         there = x[:, -len(self.sources) :] > 0.5
-        for number, (source, own) in enumerate(zip(self.sources, weights, strict=True)):
+        pairs = zip(self.sources, self.each, weights, strict=True)
+        for number, (source, mapping, own) in enumerate(pairs):
             view = x[there[:, number], source.start : source.stop]
             more = np.zeros((len(view), len(self.sources) - 1 if self.aware else 0))
             view = np.concatenate([view, more], 1)
-            found.append(self.mapping.prepared(own, view, rng) if len(view) else own)
+            found.append(mapping.prepared(own, view, rng) if len(view) else own)
         return found
 
     def pseudo_observations(
@@ -85,7 +142,6 @@ class SummedModel(Model):
         there = x[:, -many:] > 0.5
         if noise is not None:
             there = self._some(there, noise)
-        alone = Model(self.family, self.mapping, self.certain)
         terms = []
         for number, source in enumerate(self.sources):
             if self.only not in (None, number):
@@ -95,6 +151,7 @@ class SummedModel(Model):
             if self.aware:  # zero where they are there, as in rows that lack nothing
                 others = jnp.delete(there, number, axis=1, assume_unique_indices=True) - 1.0
                 view = jnp.concatenate([view, others], 1)
+            alone = Model(self.family, self.each[number], self.certain)
             dropped: tuple[Any, ...] = ()
             if noise is not None:
                 dropped = dropout, scramble(noise + jnp.uint32(number * GOLDEN % 2**32))

@@ -78,8 +78,10 @@ def train(
         "gradients": networks,
     }
     # Networks of one mapping are one program; the others are done one by one in any case.
-    mappings = [job.member.mapping for job in jobs]
-    kinds = [(own.way, own if own.way == "gradients" else None) for own in mappings]
+    kinds = [
+        (job.model.way, job.member.mapping if job.model.way == "gradients" else None)
+        for job in jobs
+    ]
     done: dict[int, Trained] = {}
     status = []
     for kind in sorted(dict.fromkeys(kinds), key=lambda kind: list(ways).index(kind[0])):

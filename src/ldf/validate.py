@@ -234,17 +234,21 @@ def cross_validate(
 
     Folds are stratified by the empirical rate; whole groups if the model has a `group`; spatial
     blocks with a `buffer` around them if the model has a `place`; forward in time by the column
-    `time`; or a Split of your own. `baselines` are "all", some by name, or None. `progress` is
-    called with what is learned, and how many of how many are done.
+    `time`; or a Split of your own. `baselines` are "all", some by name, or None; they see no
+    images, series or items. `progress` is called with what is learned, and how many of how many are
+    done.
     """
     data = read(table, model.family_of(), model.columns())
     split = _split(model, data, table, folds, buffer, time)
     specs: dict[str, Spec] = {"ldf": model.spec(data)}
     specs |= _baselines(data.family, baselines, model.preprocess)
     rows = Table(data.x, data.y, data.seen, data.weight, data.group)
+    # What people use today does not read images: regressions see the columns of tables.
+    tables = rows._replace(x=data.x[:, data.schema.tabular])
     answers = {}
     for name, spec in specs.items():
-        answers[name] = answer(spec, rows, split, model.seed, _of(name, progress))
+        seen = rows if name == "ldf" else tables
+        answers[name] = answer(spec, seen, split, model.seed, _of(name, progress))
     rate = empirical_rate(data.family, data.y, data.seen)
     # A unit that saw nothing (no trials) is predicted by every model alike.
     counted = split.held.any(0) & np.isfinite(rate)

@@ -245,7 +245,7 @@ def inspect(
     learned = fitted.learned_
     members = [
         {
-            "mapping": type(one.model.mapping).__name__,
+            "mapping": one.model.named,
             "columns": getattr(one.preprocess, "kind", "several"),
             "share": float(share),
             "log_score": float(one.score),
@@ -257,6 +257,7 @@ def inspect(
         "family": repr(fitted.family_),
         "primary": ", ".join(f"{word} = {given}" for word, given in fitted.columns().words.items()),
         "auxiliary": [fitted.shown_name(name) for name in fitted.columns().auxiliary],
+        "beside": {of.source: of.kind for of in fitted.schema_.blocks} or None,
         "id": fitted.id,
         "group": fitted.group,
         "seed": fitted.seed,

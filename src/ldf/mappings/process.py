@@ -9,10 +9,8 @@ what those tell (Titsias 2009; whitened as in Murray and Adams 2010). Then the p
 twice the logarithm of the prior of f. Learning multiplies it by the member's penalty, against the
 mean log-predictive of M rows: so the prior variance of f is a² / (2 · penalty · M).
 
-Z are the centres of clusters among the rows that a fit learns from. Lengthscales, one a column, and
-amplitudes, one an output, are learned with w, under log-normal priors about where they begin: all
-is the mode of one posterior (MAP). With `learned=False` they stay, f is linear in w, and Newton's
-method finds the mode.
+Z are the centres of clusters among the rows that a fit learns from. Lengthscale and amplitude are
+given, so f is linear in w, and Newton's method finds its mode.
 
 What this is not: there is no posterior of f here, only its mode. Of how uncertain f is, the parts
 and members of an ensemble tell something, by how they differ; what a row's pseudo-observations say
@@ -23,20 +21,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ldf import check
 from ldf.mappings.base import Weights
 from ldf.mappings.basis import Basis
 from ldf.mappings.kernels import KERNELS, kernel
-from ldf.mappings.roots import root_of, solved, solved_across
 from ldf.special import Array
 
-# Added to k(Z, Z), so that it has a root: in single precision, which gradients are taken in (and
-# then wherever it is asked), and in double.
-JITTER, LITTLE = 1e-4, 1e-9
+JITTER = 1e-9  # added to k(Z, Z), so that it has a root
 NOWHERE = 1e6  # where inducing points are that no row is left for: there they say nothing
 GLANCE = 4000  # rows that suffice to find clusters
 ROUNDS = 20
@@ -45,15 +39,15 @@ ROUNDS = 20
 class GaussianProcess(Basis):
     """With so many inducing points, beside a linear mean.
 
-    `lengthscale` is where lengthscales begin, in units of √columns: about how far apart rows are
-    once columns are preprocessed; `amplitude` is where amplitudes do.
+    `lengthscale` is how far one has to go for something else to hold, in units of √columns: about
+    how far apart rows are once columns are preprocessed. `amplitude` says how much the process may
+    say for the same penalty as the linear mean.
     """
 
     inducing: int = 64
     lengthscale: float = 1.0
     amplitude: float = 2.0
     kernel: str = "matern"
-    learned: bool = True
     by: str = "log"
 
     def __check_init__(self) -> None:
@@ -67,56 +61,30 @@ class GaussianProcess(Basis):
     def formulation(self) -> str:
         return self.by
 
-    @property
-    def way(self) -> str:
-        return "gradients" if self.learned else "newton"
-
     def size(self, inputs: int) -> int:
         return self.inducing
 
     def chosen(self, rng: np.random.Generator, inputs: int) -> dict[str, Any]:
-        return {"points": np.zeros((self.inducing, inputs))}
-
-    def init(
-        self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
-    ) -> Weights:
-        weights = super().init(rng, inputs, outputs, width)
-        if self.learned:  # logarithms, from where they begin; as matrices, which are penalised
-            weights |= {"lengths": np.zeros((1, inputs)), "loudness": np.zeros((1, outputs))}
-        return weights
+        return {
+            "points": np.zeros((self.inducing, inputs)),
+            "unroot": np.zeros((self.inducing, self.inducing)),
+        }
 
     def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
-        return weights | {"fixed": {"points": centres(x, self.inducing, rng)}}
+        """With points among the rows, and L⁻¹ of how near they are to each other: it hangs on no
+        row, and JAX's own roots of many small matrices may stand still in the trainer's lanes."""
+        points = centres(x, self.inducing, rng)
+        alike = self._near(points, points[:, None]) + JITTER * np.eye(self.inducing)
+        unroot = solve_triangular(np.linalg.cholesky(alike), np.eye(self.inducing), lower=True)
+        return weights | {"fixed": {"points": points, "unroot": unroot}}
 
-    def _near(self, weights: Weights, x: Array) -> tuple[Array, Array]:
-        """How near a row is to the inducing points, and the root of how near they are to each
-        other, which hangs on no row: one serves all."""
-        length = self.lengthscale * np.sqrt(max(x.shape[-1], 1))
-        if self.learned:
-            length = length * jnp.exp(weights["lengths"][0])
-        points = jax.lax.stop_gradient(weights["fixed"]["points"]) / length
-        alike = kernel(self.kernel, _squares(points[:, None] - points))
-        single = self.learned or alike.dtype == jnp.float32
-        jitter = (JITTER if single else LITTLE) * jnp.eye(len(points), dtype=alike.dtype)
-        root = root_of(alike + jitter)
-        return self.amplitude * kernel(self.kernel, _squares(x / length - points)), root
+    def _near(self, points: Array, x: Array) -> Array:
+        length = self.lengthscale * np.sqrt(max(points.shape[-1], 1))
+        return kernel(self.kernel, (((x - points) / length) ** 2).sum(-1))
 
     def features(self, weights: Weights, x: Array) -> Array:
-        near, root = self._near(weights, x)
-        return solved(root, near)
-
-    def apply(
-        self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
-    ) -> Array:
-        near, root = self._near(weights, x)
-        told = near @ solved_across(root, weights["matrix"])
-        if self.learned:
-            told = told * jnp.exp(weights["loudness"][0])
-        return told + x @ weights["slope"] + weights["bias"]
-
-
-def _squares(away: Array) -> Array:
-    return (away**2).sum(-1)
+        fixed = weights["fixed"]
+        return self.amplitude * (fixed["unroot"] @ self._near(fixed["points"], x))
 
 
 def centres(x: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:

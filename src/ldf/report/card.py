@@ -60,6 +60,12 @@ def _data(of: Answers, words: Words) -> list[str]:
             f"Primary sources that add: {kinds}. Scores are of all that a unit has; what is "
             f"predicted, and the calibration of it, is of {several[0][0]}."
         )
+    for block in of.data.schema.blocks:
+        size = " × ".join(map(str, block.shape))
+        lines.append(
+            f"Beside the table, '{block.source}': {block.kind}, {size} numbers a unit, of which "
+            "this page shows none."
+        )
     if of.model.columns().sensitive:
         lines.append(
             "Columns that are sensitive are named by their number, and their values are given as "
@@ -71,11 +77,12 @@ def _data(of: Answers, words: Words) -> list[str]:
 def _model(of: Answers) -> list[str]:
     learned, model = of.learned, of.model
     members = ", ".join(
-        f"{type(t.model.mapping).__name__} {share:.0%}".replace("%", " %")
+        f"{t.model.named} {share:.0%}".replace("%", " %")
         for t, share in zip(learned.trained, learned.share, strict=True)
         if hasattr(t.model, "mapping")
     )
-    prior = model.prior if isinstance(model.prior, str) else "given by hand"
+    prior = model.prior or ("fitted" if of.data.schema.sources else "weak")
+    prior = prior if isinstance(prior, str) else "given by hand"
     objective = model.objective if isinstance(model.objective, str) else "a function of the user's"
     return [
         "Lightweight data fusion with conjugate mappings: what auxiliary data say of a unit is "

@@ -132,17 +132,20 @@ def design(of: Answers) -> np.ndarray:
 
 def features(of: Answers) -> dict[str, Any]:
     """Auxiliary columns as they came, and each unit's rank in them. Of sensitive columns there are
-    ranks only, and no names."""
-    columns, x = of.model.columns(), of.data.x
+    ranks only, and no names; of images, series and items there is nothing."""
+    columns, schema = of.model.columns(), of.data.schema
+    kept = np.flatnonzero(schema.tabular)
+    x, named = of.data.x[:, kept], [of.data.names[i] for i in kept]
+    origins = [schema.origins[i] for i in kept]
     most = max(1, FEATURE_CELLS // max(len(of), 1))
     names, values, hidden, spread = [], [], [], []
     counts: dict[str, int] = {}
-    for name, source, cells in zip(of.data.names, of.data.schema.origins, x.T, strict=True):
+    for name, source, cells in zip(named, origins, x.T, strict=True):
         secret = source in columns.sensitive
         shown = name
         if secret:
             counts[source] = counts.get(source, 0) + 1
-            more = f" ({counts[source]})" if of.data.schema.origins.count(source) > 1 else ""
+            more = f" ({counts[source]})" if origins.count(source) > 1 else ""
             shown = columns.shown_name(source) + more
         names.append(shown)
         hidden.append(secret)

@@ -55,7 +55,7 @@ def explore(
         spoken = of.data.family.part(None, spoken)
     words = Words.of(of.first.family, spoken, shown, float(np.median(means)))
     above = round_threshold(means) if threshold is None else float(threshold)
-    distance = distances(of.data.x, of.training)
+    distance = distances(of.data.x[:, of.data.schema.tabular], of.training)
     checked = checks.of_model(of, validation)
     named = title or f"{words.theta}: {len(of):,} units"
     laws = columns.laws(of)

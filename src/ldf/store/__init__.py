@@ -17,16 +17,18 @@ from typing import Any, NamedTuple, get_type_hints
 import jax
 import numpy as np
 
+from ldf.beside.base import MOST
 from ldf.checkpoint import FileError, fingerprint
 from ldf.families.base import Family
 from ldf.learned import Learned, Trained
 from ldf.mappings import Mapping, Trees
+from ldf.mappings.reader import Reader
 from ldf.mixed import MixedModel
-from ldf.preprocess import Sourced
+from ldf.preprocess import Preprocess, Shaped, Sourced
 from ldf.schema import Schema
 from ldf.store.files import damaged, read, write
 from ldf.store.values import Found, Misfit, pack, unpack
-from ldf.summed import SummedModel
+from ldf.summed import Source, SummedModel
 
 __all__ = ["CUSTOM", "FileError", "Saved", "load", "save"]
 
@@ -131,6 +133,11 @@ def _rebuilt(
 
 def _agreed(saved: Saved) -> Saved:
     learned, many = saved.learned, len(saved.learned.trained)
+    for i, block in enumerate(saved.schema.blocks):
+        sound = min(block.shape, default=0) >= 1 and block.width <= MOST
+        _need(
+            f"schema.blocks.{i}", sound and len(block.shape) == (3 if block.kind == "image" else 2)
+        )
     for i, trained in enumerate(learned.trained):
         at = f"learned.trained.{i}"
         try:
@@ -151,7 +158,7 @@ def _agreed(saved: Saved) -> Saved:
 
 def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) -> None:
     """Unless arrays have the shapes that the family, the mapping and the columns ask for."""
-    model, ground, columns = trained.model, trained.ground, len(schema.names)
+    model, ground, columns = trained.model, trained.ground, schema.width
     same = fingerprint(model.family) == fingerprint(family)
     _need(f"{at}.model", same)
     sources = model.sources if isinstance(model, SummedModel) else ()
@@ -159,13 +166,13 @@ def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) ->
     _need(f"{at}.model.sources", sources == schema.sources)
     _need(f"{at}.preprocess", isinstance(trained.preprocess, Sourced) == bool(sources))
     blocks = getattr(trained.preprocess, "each", (trained.preprocess,))
+    sizes = [columns] * len(blocks)
     if isinstance(trained.preprocess, Sourced):
-        _need(f"{at}.preprocess.sources", trained.preprocess.sources == several)
-        blocks = (trained.preprocess.inner,)
-    for preprocess in blocks:
-        for name, array in preprocess._asdict().items():
-            size = (columns - several,)
-            there = isinstance(array, str) or (array.shape == size and _floats(array))
+        _need(f"{at}.preprocess.each", len(blocks) == several)
+        sizes = [_refuse_other_form(*pair, at) for pair in zip(blocks, sources, strict=True)]
+    for preprocess, size in zip(blocks, sizes, strict=True):
+        for name, array in getattr(preprocess, "inner", preprocess)._asdict().items():
+            there = isinstance(array, str) or (array.shape == (size,) and _floats(array))
             _need(f"{at}.preprocess.{name}", there)
     mixed = isinstance(model, MixedModel)
     if mixed:
@@ -176,9 +183,18 @@ def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) ->
         _need(f"{at}.model.blocks", len(model.blocks) in (0, model.number))
     # A layer is made below only if there is as much of it in the file.
     stored = sum(np.size(leaf) for leaf in jax.tree.leaves(trained.weights))
-    for mapping in model.mappings if mixed else (model.mapping,):
+    mappings = model.mappings if mixed else getattr(model, "each", (model.mapping,))
+    _need(f"{at}.model.mappings", not sources or len(mappings) == len(sources))
+    for number, mapping in enumerate(mappings):
+        inputs = columns
+        if sources:  # its own columns, and which of the others are there
+            inputs = sources[number].stop - sources[number].start + several - 1
+        if isinstance(mapping, Reader):
+            _need(f"{at}.model.mappings.{number}", mapping.shape == sources[number].shape)
+            _need(f"{at}.model.mappings.{number}", mapping.largest <= stored)
+            mapping, inputs = mapping.head, 0
         layers = (*getattr(mapping, "shared", ()), *getattr(mapping, "branch", ()))
-        matrices = pairwise((columns, *layers, model.outputs)) if layers else ()
+        matrices = pairwise((inputs, *layers, model.outputs)) if layers else ()
         fits = all(a * b <= stored for a, b in matrices)
         fits &= all(getattr(mapping, name, 0) <= stored for name in ("knots", "waves", "inducing"))
         _need(f"{at}.model", fits and len(layers) <= DEEPEST)
@@ -194,13 +210,26 @@ def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) ->
         if isinstance(model.mapping, Trees):
             _need(f"{at}.{name}.column", _between(tree["column"], 0, columns))
             trees = np.shape(tree["leaf"])[1]
-        like = model.init(np.random.default_rng(0), columns * len(blocks), trees)
+        seen = columns if sources else columns * len(blocks)
+        like = model.init(np.random.default_rng(0), seen, trees)
         leaves, wanted = jax.tree.leaves(tree), jax.tree.leaves(like)
         same = jax.tree.structure(tree) == jax.tree.structure(like)
         _need(f"{at}.{name}", same and leaves and np.ndim(leaves[0]) and len(leaves[0]) > 0)
         for leaf, other in zip(leaves, wanted, strict=True):
             _need(f"{at}.{name}", np.shape(leaf) == (len(leaves[0]), *other.shape))
             _need(f"{at}.{name}", leaf.dtype.kind == other.dtype.kind)
+
+
+def _refuse_other_form(preprocess: Any, source: Source, at: str) -> int:
+    """Unless it preprocesses what the source is; how many numbers it should have in each field."""
+    if not source.shape:
+        _need(f"{at}.preprocess", isinstance(preprocess, Preprocess))
+        return source.stop - source.start
+    masked = source.kind != "image"
+    form = (source.shape, masked)
+    fits = isinstance(preprocess, Shaped) and (preprocess.shape, preprocess.masked) == form
+    _need(f"{at}.preprocess", fits)
+    return source.shape[-1] - masked
 
 
 def _shared(trained: Trained) -> Trained:

@@ -20,19 +20,21 @@ import jax
 import numpy as np
 
 from ldf import families, mappings, statistic
+from ldf.beside import Block, Images, Items, Series
 from ldf.checkpoint import plain
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.fit import Schedule
 from ldf.learned import Learned, Trained
 from ldf.mappings import Mapping, Own
+from ldf.mappings.reader import Reader
 from ldf.mixed import Component, MixedModel, Mixture
 from ldf.model import Ground, Model
-from ldf.preprocess import KINDS, Blocks, Preprocess, Sourced
+from ldf.preprocess import KINDS, Blocks, Preprocess, Shaped, Sourced
 from ldf.schema import Auxiliary, Schema
 from ldf.statistic import Statistic
 from ldf.statistic.counts import FORMULATIONS
-from ldf.summed import Source, SummedModel
+from ldf.summed import READERS, Source, SummedModel
 
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 
@@ -46,14 +48,17 @@ BASES: tuple[type, ...] = (Family, Mapping, Statistic)
 KINDS_OF = dict(zip(BASES, map(_classes, (families, mappings, statistic), BASES), strict=True))
 KINDS_OF[Mapping].remove(Own)  # is named by a number: what it is made of is no file's
 PARTS = (
-    *(Auxiliary, Blocks, Component, Ensemble, Ground, Learned, Member, MixedModel, Mixture, Model),
-    *(Preprocess, Schedule, Schema, Source, Sourced, SummedModel, Trained),
+    *(Auxiliary, Block, Blocks, Component, Ensemble, Ground, Images, Items, Learned, Member),
+    *(MixedModel, Mixture, Model),
+    *(Preprocess, Schedule, Schema, Series, Shaped, Source, Sourced, SummedModel, Trained),
 )
 KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values()))}
 CHOICES: dict[Any, tuple[str, tuple[str, ...]]] = {
     Auxiliary: ("kind", ("number", "category", "constant")),
+    Block: ("kind", tuple(READERS)),
     Preprocess: ("kind", KINDS),
-    **{mapping: ("by", FORMULATIONS) for mapping in KINDS_OF[Mapping]},
+    # What reads images and series says it by its head.
+    **{own: ("by", FORMULATIONS) for own in KINDS_OF[Mapping] if not issubclass(own, Reader)},
 }
 
 
