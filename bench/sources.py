@@ -14,7 +14,7 @@ held-out areas hold what was counted, beside what they should, and whether the r
 uniform, whatever the areas lack.
 
     python bench/sources.py [--data ../shared/data] [--draws 10] [--retrained 3] [--page FILE]
-                            [--prior fitted]
+                            [--prior weak]
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--retrained", type=int, default=3)
-    parser.add_argument("--prior", default="fitted", choices=("fitted", "weak"))
+    parser.add_argument("--prior", default="weak", choices=("weak", "fitted"))
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -93,21 +93,29 @@ def test_a_frame_may_lack_a_source_altogether() -> None:
     np.testing.assert_array_equal(without.mean(), fitted.posterior(empty, given="auxiliary").mean())
 
 
-def test_without_any_source_the_posterior_is_the_prior() -> None:
-    fitted = model()
+@pytest.mark.parametrize(("prior", "times"), [("weak", 10), ("fitted", 1), ("given", 1)])
+def test_without_any_source_the_posterior_is_the_prior(prior: str, times: int) -> None:
+    """A weak one is a tenth of what is known of all units: a bare row has the whole."""
+    given = ldf.Binomial().prior(successes=1.5, failures=2.5) if prior == "given" else prior
+    fitted = Fusion("binomial", PRIMARY, SOURCES, prior=given, mapping=Linear()).fit(VILLAGES)
     every = [name for own in SOURCES.values() for name in own]
-    post = fitted.posterior(VILLAGES.drop(columns=every)[:3], given="auxiliary")
-    prior = fitted.learned_.trained[0].ground.prior
-    own = fitted.family_.posterior(prior)
-    np.testing.assert_allclose(post.mean(), float(own.mean()), rtol=1e-12)
-    np.testing.assert_allclose(post.sd(), float(own.sd()), rtol=1e-12)
+    bare = VILLAGES.drop(columns=every)[:3]
+    own = fitted.family_.posterior(fitted.learned_.trained[0].ground.prior * times)
+    post = fitted.posterior(bare, given="auxiliary")
+    np.testing.assert_allclose(post.mean(), float(own.mean()), rtol=1e-9)
+    np.testing.assert_allclose(post.sd(), float(own.sd()), rtol=1e-9)
+    np.testing.assert_array_equal(
+        fitted.posterior(bare, given="both").sd(), fitted.posterior(bare, given="primary").sd()
+    )
 
 
 def test_a_source_of_noise_tells_next_to_nothing() -> None:
     table = model().pseudo_observations(VILLAGES)
-    told = table.groupby("source")["information"].mean()
-    assert told["noise"] < 0.1 * told["census"]
-    assert told["noise"] < 0.1 * told["lights"]
+    beside = table.groupby("source")["information"].mean()
+    assert beside["noise"] < 0.1 * beside["census"]
+    assert beside["noise"] < 0.05  # nats
+    alone = table.groupby("source")["information_alone"].mean()
+    assert alone["noise"] < 0.2 * alone["lights"]
 
 
 def test_information_is_the_divergence_from_before_to_after() -> None:

@@ -43,14 +43,16 @@ def by_source(learned: Learned, data: Data, part: np.ndarray) -> Worth:
     together, prior = learned.said(data.x, part), learned.prior().spread(len(data))
     each = [learned.only(number).said(data.x, part) for number in range(many)]
     beside, alone = np.empty((2, len(data), many))
+    there = data.x[:, -many:] > 0
+    first: Any = learned.prior(bare=False).spread(len(data)).natural
     for number in range(many):
-        others = [other.pseudo for k, other in enumerate(each) if k != number]
-        without = prior._replace(natural=sum(others, start=prior.natural))
+        some = np.delete(there, number, 1).any(1)
+        others: Any = sum((own.pseudo for k, own in enumerate(each) if k != number), start=first)
+        without = prior._replace(natural=others.where(some) + prior.natural.where(~some))
         beside[:, number] = _moved(learned, without, together)
         x = data.x.copy()
         x[:, -many:] *= np.eye(many)[number]  # as if no other were there
         alone[:, number] = _moved(learned, prior, learned.said(x, part))
-    there = data.x[:, -many:] > 0
     beside, alone = np.where(there, beside, 0.0), np.where(there, alone, 0.0)
     pseudo = jax.tree.map(lambda *leaves: _interleaved(leaves), *[own.mean() for own in each])
     return Worth(pseudo, beside.ravel(), alone.ravel())

@@ -64,8 +64,7 @@ class Fusion(BaseEstimator):
                 own, and a row may lack some. A source may lie beside the frame: ldf.Images,
                 ldf.Series, ldf.Items
     prior       λ0 as family.prior(…), or "fitted" to the primary data alone, or "weak": as fitted,
-                but worth a tenth of it. None: "weak"; with several sources "fitted", so that a row
-                without any is known as well as the population is
+                but worth a tenth of it; of several sources, a row without any has the whole of it
     mapping     a mapping to use instead of the ensemble's: ldf.Splines(), … or an Equinox module;
                 or mappings by source, {"lights": …}: others keep the one they would have
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
@@ -92,7 +91,7 @@ class Fusion(BaseEstimator):
         primary: dict[str, Any],
         auxiliary: list[str] | dict[str, list[str] | Images | Series | Items],
         *,
-        prior: Statistic | str | None = None,
+        prior: Statistic | str = "weak",
         mapping: Given | dict[str, Given] | None = None,
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
@@ -202,7 +201,7 @@ class Fusion(BaseEstimator):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
         spec = Spec(
-            data.family, ensemble, self._prior(data), objective, self.reference, self.balance,
+            data.family, ensemble, self.prior, objective, self.reference, self.balance,
             structure=self.structure, sources=sources, mappings=tuple(mappings.items()),
         )  # fmt: skip
         settled = ensemble.settled(int(data.seen.sum()), self.preprocess, spec.smooth)
@@ -218,11 +217,6 @@ class Fusion(BaseEstimator):
                 check.one_of("mapping", name, tuple(self.auxiliary))
             return next(iter(given.values()), None)
         return given
-
-    def _prior(self, data: Data) -> Statistic | str:
-        if self.prior is not None:
-            return self.prior
-        return "fitted" if data.schema.sources else "weak"
 
     def bring(self, **sources: Any) -> Fusion:
         """The same model with sources beside the frame found elsewhere: a pattern of files or

@@ -145,13 +145,15 @@ def combined(
     if ensemble.parts > 1:
         rows = part >= 0
         y, weight = {name: values[rows] for name, values in table.y.items()}, table.weight[rows]
-        said = [t.said(table.x[rows], part[rows]) for t in trained]
+        x = table.x[rows]
+        said = [t.said(x, part[rows]) for t in trained]
 
         def scores(sharpness: float) -> np.ndarray:
             """Of the rows by each member, out of fold."""
             pairs = zip(trained, said, strict=True)
             sharper = [
-                own._replace(natural=t.ground.prior + own.pseudo * sharpness) for t, own in pairs
+                own._replace(natural=t.natural(own.pseudo * sharpness, t.model.bare(x)))
+                for t, own in pairs
             ]
             return np.stack([own.log_score(trained[0].model.family, y) for own in sharper])
 

@@ -87,7 +87,15 @@ class Trained(NamedTuple):
         found = [self._piece(z[piece], part[piece]) for piece in pieces]
         pseudo, share = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1), *found)
         pseudo = pseudo * sharpness
-        return Said(self.ground.prior + pseudo, pseudo, share)
+        return Said(self.natural(pseudo, self.model.bare(z)), pseudo, share)
+
+    def natural(self, pseudo: Any, bare: np.ndarray) -> Any:
+        """λ0 + T_x, and what is known of rows that are bare of auxiliary data."""
+        natural = self.ground.prior + pseudo
+        if not bare.any():
+            return natural
+        alone = self.model.alone(self.ground).spread(pseudo.shape)
+        return natural.where(~bare) + alone.where(bare)
 
     def without(self, part: int) -> Trained:
         """The fit that has not seen a part answers alone, for whatever rows; all, if it is −1."""
@@ -175,9 +183,10 @@ class Learned:
     def family(self) -> Any:
         return self.trained[0].model.family
 
-    def prior(self) -> Said:
-        """What is known of any row without auxiliary data: members × 1."""
-        prior = _joined([t.ground.prior[None] for t in self.trained])[:, None]
+    def prior(self, bare: bool = True) -> Said:
+        """What is known of a row without auxiliary data, or beside those it has: members × 1."""
+        each = [t.model.alone(t.ground) if bare else t.ground.prior for t in self.trained]
+        prior = _joined([own[None] for own in each])[:, None]
         return Said(prior, prior.zero(), self.share[:, None])
 
     def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:

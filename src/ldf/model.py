@@ -76,6 +76,14 @@ class Model(eqx.Module):
         none = self.family.from_unconstrained(nothing, self.mapping.formulation).zero()
         return Ground(none if prior is None else prior, nothing, nothing + 1)
 
+    def alone(self, ground: Ground) -> Any:
+        """What is known of a row without auxiliary data."""
+        return ground.prior
+
+    def bare(self, x: np.ndarray) -> np.ndarray:
+        """Which rows are without."""
+        return np.zeros(len(x), bool)
+
     def pseudo_observations(
         self,
         weights: Weights,

@@ -64,7 +64,8 @@ class Spec:
         if self.sources:
             given, own = dict(self.mappings), member.mapping
             each = tuple(mapping_of(of, given.get(of.name), own) for of in self.sources)
-            return SummedModel(self.family, own, self.certain, self.sources, each)
+            whole = isinstance(self.prior, str) and self.prior == "weak"
+            return SummedModel(self.family, own, self.certain, self.sources, each, whole=whole)
         if self.structure is None:
             return Model(self.family, member.mapping, self.certain)
         kinds = self.kinds(member)

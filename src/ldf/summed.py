@@ -74,6 +74,8 @@ class SummedModel(Model):
     mappings  one a source; if there is none, `mapping` is for all
     aware     whether a mapping sees which of the others are there
     left_out  the chance that a source is left out of a row in a step of learning
+    whole     whether a row without any source has the whole of what is known of all units, of
+              which λ0 is a weak part
     only      the number of a source: its term of the sum alone, with all that it sees
     """
 
@@ -81,6 +83,7 @@ class SummedModel(Model):
     mappings: tuple[Mapping, ...] = ()
     aware: bool = True
     left_out: float = 0.3
+    whole: bool = False
     only: int | None = None
 
     def __check_init__(self) -> None:
@@ -108,6 +111,14 @@ class SummedModel(Model):
     @property
     def leaves_out(self) -> bool:
         return self.left_out > 0
+
+    def alone(self, ground: Ground) -> Any:
+        if not self.whole:
+            return ground.prior
+        return self.family.from_unconstrained(ground.centre, self.mapping.formulation)
+
+    def bare(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(~(x[:, -len(self.sources) :] > 0.5).any(1))
 
     def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
         more = len(self.sources) - 1 if self.aware else 0

@@ -81,8 +81,7 @@ def _model(of: Answers) -> list[str]:
         for t, share in zip(learned.trained, learned.share, strict=True)
         if hasattr(t.model, "mapping")
     )
-    prior = model.prior or ("fitted" if of.data.schema.sources else "weak")
-    prior = prior if isinstance(prior, str) else "given by hand"
+    prior = model.prior if isinstance(model.prior, str) else "given by hand"
     objective = model.objective if isinstance(model.objective, str) else "a function of the user's"
     return [
         "Lightweight data fusion with conjugate mappings: what auxiliary data say of a unit is "
