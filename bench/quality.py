@@ -327,7 +327,8 @@ def main() -> None:
         raise SystemExit(f"{options.data} holds no registry.json: give the folder by --data")
     registry = json.loads((options.data / "registry.json").read_text())
     scored = [name for name, about in registry.items() if "kfold_log_score" in about]
-    for extra in ("malawi_electrification__four", "malawi_lighting__nested"):
+    extras = "malawi_electrification__four", "malawi_lighting__nested", "us_election2020__nested"
+    for extra in extras:
         scored.insert(scored.index(extra.partition("__")[0]) + 1, extra)
     names = options.sets.split(",") if options.sets else scored
     rows = json.loads(options.out.read_text()) if options.out and options.out.exists() else []

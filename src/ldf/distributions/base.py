@@ -178,6 +178,20 @@ class Integer(Univariate):
         return search.narrowest_set(self, mass)
 
 
+class Tabled(Univariate):
+    """Of whole numbers whose distribution functions stand in tables: mixtures have tables of their
+    own."""
+
+    @property
+    def mixes(self) -> bool:
+        """Whether components × units are mixed by tables."""
+        return True
+
+    @abstractmethod
+    def by_table(self, weights: np.ndarray, ask: Callable[[Any, np.ndarray], Any]) -> np.ndarray:
+        """What a function of (table, its units) says of components × units, mixed by weights."""
+
+
 def check_mass(mass: Any) -> None:
     held = check.numbers("mass", mass)
     if np.ndim(held) or not 0 < float(held) < 1:

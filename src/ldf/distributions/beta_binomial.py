@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldf import check
-from ldf.distributions.base import Univariate, check_q, on_host
+from ldf.distributions.base import Tabled, check_q, on_host
 from ldf.distributions.beta import check_rate_known, logistic
 from ldf.distributions.cells import Cells, cells_of
 from ldf.special import Array, Draws, beta_binomial_log_pmf, floats, namespace
@@ -23,7 +23,7 @@ from ldf.statistic import Trials
 Ask = Callable[["Counts | Cells", np.ndarray], np.ndarray]  # (table, its rows) → their answers
 
 
-class BetaBinomial(Univariate):
+class BetaBinomial(Tabled):
     """Successes among further trials."""
 
     natural: Trials
@@ -107,6 +107,9 @@ class BetaBinomial(Univariate):
         source = Draws(draws, seed, a)
         rate = logistic(xp, source.log_gamma(a) - source.log_gamma(b))
         return source.binomial(xp.broadcast_to(n, rate.shape), rate)
+
+    def by_table(self, weights: np.ndarray, ask: Ask) -> np.ndarray:
+        return by_table(self, weights, ask)
 
     def _by_table(self, ask: Ask) -> np.ndarray:
         found = by_table(self, np.ones((1, int(np.prod(self.shape)))), ask)

@@ -21,7 +21,7 @@ over a dozen of them is right to 1e-8 at least. Bent as the steepest descent is,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # special is loaded when it is asked for
@@ -86,7 +86,7 @@ class Moments(NamedTuple):
             at = slice(None) if len(at) == len(self.d) else at
             c, d, power = self.c[at, j, None], self.d[at, j, None], sign * s[at]
             one, two = (self.binets[at, j, i, None] for i in (0, 1))
-            found[at] += _above_tangent(c, power, one) - _above_tangent(c + d, power, two)
+            found[at] += above_tangent(c, power, one) - above_tangent(c + d, power, two)
         return found
 
     def slope(self, s: np.ndarray) -> np.ndarray:
@@ -98,19 +98,19 @@ class Moments(NamedTuple):
     def curves(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Its next two derivatives, nearly."""
         at = self.c + self.sign * s[:, None]
-        (second, third), (less, least) = _polygamma(at), _polygamma(at + self.d)
+        (second, third), (less, least) = polygamma(at), polygamma(at + self.d)
         second, third = second - less, self.sign * (third - least)
         return second.sum(1, where=self.d > 0), third.sum(1, where=self.d > 0)
 
 
-def _polygamma(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def polygamma(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first two derivatives of digamma, nearly."""
     t, own = 1 / (x + 1), 1 / x
     second = own * own + t * (1 + t * (0.5 + t / 6))
     return second, -2 * own**3 - t * t * (1 + t * (1 + t / 2))
 
 
-def _above_tangent(c: np.ndarray, s: np.ndarray, binet_of_c: np.ndarray) -> np.ndarray:
+def above_tangent(c: np.ndarray, s: np.ndarray, binet_of_c: np.ndarray) -> np.ndarray:
     """log Γ(c + s) − log Γ(c) − s log c."""
     found = np.empty(np.broadcast_shapes(c.shape, s.shape), s.dtype)
     small = c[:, 0] < SMALL
@@ -189,6 +189,15 @@ class Line(NamedTuple):
     def rows(self, at: np.ndarray) -> Line:
         return Line(*(part[at] for part in self))
 
+    @classmethod
+    def bent(cls, centre: np.ndarray, scale: np.ndarray, twist: np.ndarray, ends: Any) -> Line:
+        """As the steepest descent is, by the third derivative of log M (over the second), but by
+        less than 45°: a narrow factor's moments grow behind that. So do those of a factor with
+        poles near zero on the other side. Poles to the left and to the right are so far away."""
+        bend = np.clip(-scale * twist / 3, -MOST_BENT, MOST_BENT)
+        near = np.where(bend > 0, ends[1], ends[0]) < NEAR
+        return cls(centre, scale, np.where(near, 0.0, bend))
+
     def at(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """s, and ds by i du."""
         centre, scale, bend = (part[:, None] for part in self)
@@ -207,11 +216,7 @@ def _line(of: Moments) -> Line:
     curve, twist = of.curves(s)
     # A pole may be weak, and not be felt before one is close to it: no wider than that is far.
     scale = 1 / np.sqrt(curve + 1 / (s * s) + 1 / (_end(of, side) - np.abs(s)) ** 2)
-    # As the steepest descent is, by the third derivative, but by less than 45°: a narrow factor's
-    # moments grow behind that. So do those of a factor with poles near zero on the other side.
-    bend = np.clip(-scale * twist / (3 * curve), -MOST_BENT, MOST_BENT)
-    near = _end(of, np.where(bend > 0, first, -first)) < NEAR
-    return Line(s, scale, np.where(near, 0.0, bend))
+    return Line.bent(s, scale, twist / curve, (_end(of, -first), _end(of, first)))
 
 
 def _lowest(of: Moments, side: np.ndarray, pole: np.ndarray) -> np.ndarray:

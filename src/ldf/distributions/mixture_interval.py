@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldf.distributions.beta_binomial import BetaBinomial, by_table
-from ldf.distributions.mixture_search import quantile
+from ldf.distributions.mixture_search import by_tables, quantile
 from ldf.distributions.mixture_units import EPS, Units, columns
 from ldf.distributions.search import Scale
 
@@ -59,8 +58,8 @@ def narrowest_interval(of: Units, mass: float) -> tuple[np.ndarray, np.ndarray]:
 
 def narrowest_values(of: Units, mass: float) -> np.ndarray:
     """First and last of the fewest neighbouring values that hold the mass."""
-    if isinstance(of.components, BetaBinomial):
-        return by_table(of.components, of.weights, lambda table, _: table.narrowest(mass))
+    if by_tables(of.components):
+        return of.components.by_table(of.weights, lambda table, _: table.narrowest(mass))
     top = np.broadcast_to(of.components.top, of.weights.shape).max(0)
     x, below = _closer(of, *_first_look(of, -1.0, top, 1), mass, np.ones_like, unit=1)
     at = _reached(below, below + mass * (1 - 8 * EPS))

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ldf.distributions.base import Tabled
 from ldf.distributions.beta_binomial import SINGLE_COUNTS, BetaBinomial, by_table
 from ldf.distributions.mixture_units import EPS, Units, columns, location
 from ldf.distributions.search import Scale
@@ -43,8 +44,8 @@ def quantile(of: Units, q: np.ndarray) -> np.ndarray:
 
 def integer_quantile(of: Units, q: np.ndarray) -> np.ndarray:
     """The smallest value at which the distribution function reaches q, by halving."""
-    if isinstance(of.components, BetaBinomial):
-        return by_table(of.components, of.weights, lambda table, at: table.quantile(q[at]))
+    if by_tables(of.components):
+        return of.components.by_table(of.weights, lambda table, at: table.quantile(q[at]))
     enough = q * (1 - 8 * EPS)
     low, high = of.ends(of.components.quantile(q))
     low = low - 1  # is not enough
@@ -58,22 +59,31 @@ def integer_quantile(of: Units, q: np.ndarray) -> np.ndarray:
     return high
 
 
+def by_tables(components: Any) -> bool:
+    """Whether such components are mixed as tables."""
+    return isinstance(components, Tabled) and components.mixes
+
+
 def has_cells(mixture: Any) -> bool:
-    """Whether units have so many trials that the tables of intervals serve the cdf as well."""
+    """Whether the tables of intervals serve the cdf as well: of beta-binomials, if units have so
+    many trials that these are cells."""
     components = mixture.components
-    alone = components.shape[0] == 1 or not isinstance(components, BetaBinomial)
-    if alone or namespace(*jax.tree.leaves((mixture.weights, components))) is not np:
+    if components.shape[0] == 1 or not by_tables(components):
         return False
-    return bool(np.max(components.top, initial=0) > SINGLE_COUNTS)
+    if namespace(*jax.tree.leaves((mixture.weights, components))) is not np:
+        return False
+    dense = isinstance(components, BetaBinomial)
+    return not dense or bool(np.max(components.top, initial=0) > SINGLE_COUNTS)
 
 
 def cdf_by_table(of: Units, value: np.ndarray) -> np.ndarray:
     """Of beta-binomials: few trials by components, many by the cells of the mixture."""
-    few = of.components.top.max(0) <= SINGLE_COUNTS
+    dense = isinstance(of.components, BetaBinomial)
+    few = dense & (of.components.top.max(0) <= SINGLE_COUNTS)
     many, k = of[~few], np.floor(value[~few])
     found = np.empty(len(value))
     found[few] = of[few].cdf(value[few])
-    found[~few] = by_table(many.components, many.weights, lambda table, at: table.cdf(k[at]))
+    found[~few] = many.components.by_table(many.weights, lambda table, at: table.cdf(k[at]))
     return found
 
 

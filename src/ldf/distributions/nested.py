@@ -243,7 +243,7 @@ class NestedDirichletMultinomial(Multivariate):
         rate = NestedDirichlet(self._known()).marginal(component)
         if isinstance(rate, Beta):
             return BetaBinomial(rate.natural, trials)
-        return NestedCount(rate.successes, rate.failures, trials).tabulated()
+        return NestedCount(rate.successes, rate.failures, trials)
 
     def mean(self) -> Array:
         check_splits_known(self.natural, self.trials)
