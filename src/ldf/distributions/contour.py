@@ -29,7 +29,7 @@ import scipy  # special is loaded when it is asked for
 from ldf.special import HALF_LOG_2PI, binet
 
 STEP = 0.3  # of u
-ALIKE = 1e-4  # two sums, by their size: about the square is left of their mean's error
+ALIKE = 1e-6  # two sums, by their size: about the square is left of their mean's error
 REFINED = 5  # times at most
 NODES = 5  # at once
 MOST = 100  # times

@@ -247,7 +247,7 @@ def panels(law: Law) -> Panels:
     inner = np.clip(mean[:, None] + sd[:, None] * EDGES + 1, 1.0, top)
     edges = _log_odds(np.concatenate([np.ones_like(top), inner, top], 1), top)
     # Where nothing is beyond the outermost of them, nothing is looked at.
-    first, last = below(law.rows(many), edges[:, [1, -2]]).T
+    first, last = (below(law.rows(many), edges[:, [side]])[:, 0] for side in (1, -2))
     edges[:, 0] = np.where(first < NOTHING, edges[:, 1], edges[:, 0])
     edges[:, -1] = np.where(last > 1 - NOTHING, edges[:, -2], edges[:, -1])
     row = np.repeat(many, edges.shape[1] - 1)

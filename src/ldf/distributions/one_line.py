@@ -27,7 +27,7 @@ MOST = 25  # times
 NEGLIGIBLE = 1e-12
 HUGE = 1e5  # beyond, too many digits cancel
 FARTHEST = 2.5  # by the standard deviation: from zero to the line
-ROWS = 128  # at once: as many as a processor keeps near
+ROWS = 512  # at once: as many as a processor keeps near
 
 
 class Law(NamedTuple):
@@ -75,39 +75,42 @@ class _Places(NamedTuple):
     """Rows and their places, with what is the same for all nodes."""
 
     weights: np.ndarray
-    theta: tuple[Moments, ...]  # one a component
+    theta: Moments  # of all components, row after row
     line: Line
-    n: np.ndarray  # and its binet
+    n: np.ndarray  # and one more
     k: np.ndarray
-    binets: np.ndarray
+    binets: np.ndarray  # of the last two
     log_rest: np.ndarray  # −log k/(n + 1)
 
     @classmethod
     def of(cls, of: Law, k: np.ndarray) -> _Places:
-        ones, zero = np.ones(of.c.shape[-1]), np.zeros(len(k))
-        theta = tuple(Moments.of(of.c[:, j], of.d[:, j], ones, zero) for j in range(of.c.shape[1]))
-        n = np.stack([of.n + 1, binet(of.n + 1)])
-        line = _line(of, k[:, k.shape[1] // 2], k.min(1))
-        return cls(of.weights, theta, line, n, k, binet(k), -np.log(k / n[0][:, None]))
+        factors, n = of.c.shape[-1], of.n[:, None] + 1
+        c, d = (part.reshape(-1, factors) for part in (of.c, of.d))
+        theta = Moments.of(c, d, np.ones(factors), np.zeros(len(c)))
+        binets = binet(np.concatenate([n, k], 1))
+        return cls(of.weights, theta, _line(of, k), n, k, binets, -np.log(k / n))
 
     def rows(self, at: np.ndarray) -> _Places:
-        weights, theta, line, n, *rest = self
-        theta = tuple(each.rows(at) for each in theta)
-        return _Places(weights[at], theta, line.rows(at), n[:, at], *(part[at] for part in rest))
+        if len(at) == len(self.k):
+            return self
+        size = self.weights.shape[1]
+        theta = self.theta.rows((size * at[:, None] + np.arange(size)).reshape(-1))
+        rest = (part[at] for part in self[3:])
+        return _Places(self.weights[at], theta, self.line.rows(at), *rest)
 
     def at(self, u: np.ndarray) -> np.ndarray:
         """What is to be summed: rows × places × nodes."""
         s, speed = self.line.at(u)
-        moments = np.zeros(s.shape, complex)
-        for weight, theta in zip(self.weights.T, self.theta, strict=True):
-            moments += np.where(weight > 0, weight, 0.0)[:, None] * _exp(theta.log(s))
-        moments *= _exp(-above_tangent(self.n[0][:, None], -s, self.n[1][:, None])) * (speed / s)
-        size = (-1, s.shape[1])
-        each = np.broadcast_to(s[:, None], (*self.k.shape, s.shape[1]))
-        grown = above_tangent(
-            self.k.reshape(-1, 1), -each.reshape(size), self.binets.reshape(-1, 1)
-        )
-        return moments[:, None] * _exp(grown.reshape(each.shape) + each * self.log_rest[..., None])
+        rows, size = self.weights.shape
+        each = _exp(self.theta.log(np.repeat(s, size, 0))).reshape(rows, size, -1)
+        there = (self.weights > 0)[..., None]
+        moments = np.where(there, self.weights[..., None] * each, 0.0).sum(1)
+        # Γ of n + 1 and of k may be out of range, but not their ratio.
+        shared = above_tangent(self.n, -s, self.binets[:, :1])[:, None]
+        wide = np.repeat(s, self.k.shape[1], 0)
+        own = above_tangent(self.k.reshape(-1, 1), -wide, self.binets[:, 1:].reshape(-1, 1))
+        own += wide * self.log_rest.reshape(-1, 1)
+        return (moments * (speed / s))[:, None] * _exp(own.reshape(*self.k.shape, -1) - shared)
 
 
 def _exp(z: np.ndarray) -> np.ndarray:
@@ -117,17 +120,21 @@ def _exp(z: np.ndarray) -> np.ndarray:
     return found
 
 
-def _line(of: Law, middle: np.ndarray, least: np.ndarray) -> Line:
+def _line(of: Law, k: np.ndarray) -> Line:
     """Where M(s)/s were lowest if log θ − log V were normal, on the side of the smaller tail."""
+    middle, least = k[:, k.shape[1] // 2], k.min(1)
     place, last = _of_log_gamma(middle), _of_log_gamma(of.n + 1)
     signs = np.array([-1.0, 1.0, -1.0])
     mean, variance, third = of.cumulants.T + signs[:, None] * (place - last)
     right = mean < 0
     pole = np.where(right, least, of.pole)
-    s = (np.abs(mean) + np.sqrt(mean**2 + 4 * variance)) / (2 * variance)
-    s = np.minimum(np.minimum(s, FARTHEST / np.sqrt(variance)), pole / 2)
+    lowest = (np.abs(mean) + np.sqrt(mean**2 + 4 * variance)) / (2 * variance)
+    s = np.minimum(np.minimum(lowest, FARTHEST / np.sqrt(variance)), pole / 2)
     scale = 1 / np.sqrt(variance + 1 / s**2 + 1 / (pole - s) ** 2)
-    return Line.bent(np.where(right, s, -s), scale, third / variance, np.stack([of.pole, least]))
+    # Short of the lowest place moments grow towards zero: the line is not bent there.
+    inwards = (s < lowest) & (right == (third < 0))
+    twist = np.where(inwards, 0.0, third / variance)
+    return Line.bent(np.where(right, s, -s), scale, twist, (of.pole, least))
 
 
 def _integrate(of: _Places) -> np.ndarray:
