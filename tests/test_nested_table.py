@@ -84,7 +84,7 @@ def test_five_thousand_trials_are_sums_over_all_counts() -> None:
         assert_allclose(law[unit : unit + 1].cdf(np.arange(n)[:, None])[:, 0], up_to[:n], atol=2e-7)
 
 
-def by_integral(c: Any, e: Any, n: float, k: float) -> float:
+def by_integral(c: Any, e: Any, n: Any, k: Any) -> float:
     """P(fewer than k) along a straight line, by mpmath."""
     with mpmath.workdps(25):
         k, n, lg = mpmath.mpf(k), mpmath.mpf(n), mpmath.loggamma
@@ -141,7 +141,7 @@ def test_one_line_is_right_for_all_its_places() -> None:
 def test_members_that_are_far_apart_are_summed() -> None:
     shares = np.array([0.1, 0.4, 0.8])[:, None, None]
     c, e = 1e6 * shares * [1.0, 1.0], 1e6 * (1 - shares) * [1.0, 0.5]
-    law = d.mixture([0.2, 0.7, 0.1], d.NestedCount(c, e, np.array([300_000.0])))
+    law: Any = d.mixture([0.2, 0.7, 0.1], d.NestedCount(c, e, np.array([300_000.0])))
     k = law.components.mean()
     k = np.concatenate([k, k + law.components.sd(), k - 2.5 * law.components.sd()])
     expected = np.tensordot(np.array([0.2, 0.7, 0.1]), law.components.cdf(k[:, None]), (0, 1))
@@ -164,7 +164,7 @@ def test_draws_of_millions_of_trials_have_uniform_ranks() -> None:
 def test_components_with_trials_of_their_own_are_mixed_by_values() -> None:
     trials = np.array([[150.0], [900.0]])
     c, e = np.full((2, 1, 2), 30.0), np.full((2, 1, 2), 20.0)
-    law = d.mixture([0.5, 0.5], d.NestedCount(c, e, trials))
+    law: Any = d.mixture([0.5, 0.5], d.NestedCount(c, e, trials))
     assert law.cdf(60.0)[0] == pytest.approx(law.components.cdf(60.0).mean(), abs=1e-12)
     assert law.cdf(law.quantile(0.7))[0] >= 0.7 > law.cdf(law.quantile(0.7) - 1)[0]
     low, high = law.interval(0.9)

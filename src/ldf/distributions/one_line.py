@@ -115,8 +115,8 @@ class _Places(NamedTuple):
 
 def _exp(z: np.ndarray) -> np.ndarray:
     found = np.empty(z.shape, complex)
-    size = np.exp(z.real)
-    found.real, found.imag = size * np.cos(z.imag), size * np.sin(z.imag)
+    size, angle = np.exp(np.real(z)), np.imag(z)
+    found.real, found.imag = size * np.cos(angle), size * np.sin(angle)
     return found
 
 
@@ -164,7 +164,7 @@ def _summed(of: _Places, start: float, step: float) -> tuple[np.ndarray, np.ndar
         peak[left] = np.fmax(peak[left], size.max(1))
         if turn == 0 and start == 0:
             value[..., 0] /= 2
-        sums[left] += step * value.real.sum(-1)
+        sums[left] += step * np.real(value).sum(-1)
         left = left[~(size[:, -1] <= NEGLIGIBLE)]
         if not len(left):
             break
