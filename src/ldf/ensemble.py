@@ -60,7 +60,7 @@ MANY = (
     Member(DEEP, "standard", dropout=0.2, penalty=1e-4, learning_rate=0.005),
     Member(Trees(depth=5), "standard", penalty=3e-3, learning_rate=0.1),
 )
-# Beside images, series and items: few, since each trains a network of these too.
+# Beside images, series, items and trees: few, since each learns these too.
 BESIDE = (
     Member(NETWORK, width=8),
     Member(NETWORK, "standard", width=32, dropout=0.2, penalty=1e-2),

@@ -135,6 +135,14 @@ def start(model: Model, seed: int, inputs: int, width: Array, rows: Rows | None 
     return State(weights, moments, weights, worst, none, none, no, no)
 
 
+def again(state: State, stopped: np.ndarray) -> State:
+    """The best weights as the first of another run, in which some fits stay as they are."""
+    nothing = jax.tree.map(np.zeros_like, (state.moments, state.epoch, state.failed))
+    moments, none, no = nothing
+    worst = np.full_like(state.best_score, -np.inf)
+    return State(state.best, moments, state.best, worst, none, none, stopped, no)
+
+
 def fit(
     model: Model,
     rows: Rows,
