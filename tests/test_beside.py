@@ -531,7 +531,7 @@ def test_a_flattened_network_is_what_one_may_ask_for() -> None:
         ({"mapping": {"census": ldf.Convolution()}}, "reads images, and 'census' is a table"),
         ({"mapping": {"history": ldf.Attention()}}, "reads items, and 'history' is a series"),
         ({"mapping": {"light": ldf.Convolution()}}, "light"),
-        ({"mapping": {"lights": ldf.Trees()}}, "of trees is not for sources"),
+        ({"mapping": {"lights": ldf.Trees()}}, "reads a table, and 'lights' is images"),
         ({"mapping": {"lights": Network(by="rate")}}, "differs between sources"),
         ({"structure": ldf.Mixture(2)}, "is not for several sources"),
         ({"auxiliary": {"census": ["income"]}, "mapping": {"lights": Network()}}, "lights"),

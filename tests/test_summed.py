@@ -191,7 +191,6 @@ def test_sources_are_left_out_at_random_but_never_all_of_a_row() -> None:
     [
         ({"auxiliary": {"a": ["rich"], "b": ["rich"]}}, "'rich' is twice among auxiliary columns"),
         ({"structure": ldf.Mixture(2)}, "is not for several sources"),
-        ({"mapping": ldf.Trees()}, "trees"),
     ],
 )
 def test_what_sources_cannot_be_is_said(change: dict[str, Any], said: str) -> None:

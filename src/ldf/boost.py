@@ -62,13 +62,15 @@ def boost(
     penalty: float = 1e-2,
     dropout: float = 0.0,
     seed: int = 0,
+    begin: np.ndarray | None = None,
     offset: Any = None,
     share: float = 1.0,
 ) -> Boosted:
     """Learn trees from the rows that count by `training`, until those that count by `watched` gain
     nothing. A tree does without a share `dropout` of the columns. The penalty is on the squares of
-    a round's leaves, a row, as a network's is on its weights. The offset is a statistic of each
-    row, to which that of the trees is added, counted `share` times."""
+    a round's leaves, a row, as a network's is on its weights. Trees begin at the outputs
+    of others, if there are some. The offset is a statistic of each row, to which that of the trees
+    is added, counted `share` times."""
     import xgboost  # takes a while, and only those who boost need it
 
     trees: Any = model.mapping
@@ -77,6 +79,7 @@ def boost(
     weight = weight / weight[weight > 0].mean()
     counts = weight[:, None] > 0
     nothing = np.zeros((len(weight), model.outputs))
+    begin = nothing if begin is None else begin[used]
     reference = np.zeros(len(used)) if reference is None else reference
     slopes_at = _slopes(
         model, objective, ground, {name: values[used] for name, values in y.items()},
@@ -87,7 +90,7 @@ def boost(
     def at(outputs: np.ndarray) -> list[np.ndarray]:
         """XGBoost asks for the score of what it has learned, then for the slopes there."""
         if known[0] is None or not np.array_equal(known[0], outputs):
-            known[:] = outputs, slopes_at(outputs)
+            known[:] = outputs, slopes_at(begin + outputs)
         return known[1]
 
     def steps(outputs: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -19,11 +19,11 @@ from ldf.fit import State
 from ldf.learned import Trained
 from ldf.spec import Spec
 from ldf.table import Table
-from ldf.train.backfitting import backfitting
-from ldf.train.forests import forests
+from ldf.train.backfitting import backfit
+from ldf.train.forests import train_forests
 from ldf.train.job import Job, Tell
-from ldf.train.networks import networks
-from ldf.train.regressions import regressions
+from ldf.train.networks import train_networks
+from ldf.train.regressions import train_regressions
 
 __all__ = ["Job", "Tell", "train"]
 
@@ -47,13 +47,13 @@ def train(
     def climbed(some: list[Job]) -> tuple[list[Trained], str]:
         first = some[0].member.mapping == spec.ensemble.network
         kept = (resume, watch) if first else (None, None)
-        return networks(some, spec, table, seed, *kept, say)
+        return train_networks(some, spec, table, seed, *kept, say)
 
     ways: dict[str, Callable[[list[Job]], tuple[list[Trained], str]]] = {
-        "newton": lambda some: regressions(some, spec, table, seed, say),
-        "boosting": lambda some: forests(some, spec, table, seed, say),
+        "newton": lambda some: train_regressions(some, spec, table, seed, say),
+        "boosting": lambda some: train_forests(some, spec, table, seed, say),
         "gradients": climbed,
-        "backfitting": lambda some: backfitting(some, spec, table, seed, say),
+        "backfitting": lambda some: backfit(some, spec, table, seed, say),
     }
     # Networks of one mapping are one program; the others are done one by one in any case.
     programs = ("gradients", "backfitting")

@@ -1,20 +1,23 @@
 """Several sources of which some have trees: these and the smooth ones are learned in turn.
 
-    round    the smooth sources by gradients, all at once, given what the trees say (`fit`)
-             the trees of each source anew, given what all others say (`boost`)
+    turn    the smooth sources go on for some epochs, given what the trees say (`fit`)
+            each source with trees has some more, given what all others say (`boost`)
 
 What the others say is an offset: pseudo-observations add, so a source is learned on top of them by
-the same closed-form predictive, whatever they are. Rounds go on while the rows that a fit watches
-are explained better, and the best one is kept.
+the same closed-form predictive, whatever they are. Turns are short. How many pseudo-observations a
+source should be worth hangs on how well the others explain what it does not: each learned to its
+end given the others, they would come nearer to their best by ever smaller steps.
+
+Trees are added only if they explain the watched rows better. A fit is over when these have not been
+explained better for a while, and its best state is kept, as everywhere.
 
 As the trainer leaves sources out of rows at random, trees meet rows that lack some: every row is
 there several times, with others left out by the same chance, and its copies together weigh what the
-row weighs. The copies are drawn once, so that all rounds climb the same score.
+row weighs. The copies are drawn once, so that all turns climb the same score.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -25,9 +28,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ldf.boost import BLOCK, boost
+from ldf.boost import BLOCK, PATIENCE, boost
 from ldf.ensemble import Member
-from ldf.fit import State, again, fit
+from ldf.fit import Schedule, State, fit, onward
 from ldf.learned import Trained
 from ldf.mappings import Mapping, Trees, Weights, together
 from ldf.model import Ground, Model
@@ -37,10 +40,10 @@ from ldf.summed import SummedModel
 from ldf.table import Table, somewhere
 from ldf.train.job import Job, Tell, refuse_failed, roles, two_at_a_time
 from ldf.train.networks import gathered
-from ldf.train.recalled import answers, nothing_told, recalling, rows_told
+from ldf.train.recalled import answers, nothing_told, pattern, recalling, rows_told
 
-ROUNDS = 3  # at most
-LEAST = 1e-3  # nats a watched row that a round has to gain, or there is no other
+WHILE = 5  # turns without a gain, after which a fit is over: as patient as networks and trees are
+FAR = 7919  # between seeds of turns
 COPIES = 4  # of a row, with other sources left out
 
 
@@ -58,13 +61,18 @@ class Fit:
     told: dict[int, np.ndarray]  # what they answer
     best: Weights = None
     score: float = -np.inf  # mean log-predictive of the watched rows, at its best
-    round: int = 0  # of the best
-    cut: bool = False  # whether trees ran out
+    turn: int = 0  # of the best
     over: bool = False
 
     @property
     def model(self) -> SummedModel:
         return cast("SummedModel", self.job.model)
+
+    def keep(self, turn: int, score: float, smooth: Weights) -> None:
+        """The best so far, if it is."""
+        if score > self.score:
+            self.score, self.turn = score, turn
+            self.best = [self.forests.get(k, own) for k, own in enumerate(smooth)]
 
 
 class Copies(NamedTuple):
@@ -75,7 +83,7 @@ class Copies(NamedTuple):
     share: np.ndarray  # of the row's weight
 
 
-def backfitting(
+def backfit(
     jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
 ) -> tuple[list[Trained], str]:
     """Members of one mapping, their parts and restarts."""
@@ -84,21 +92,29 @@ def backfitting(
     fits = [_begun(job, p, seed + r, roles(job, p, parts, seed)) for job, p, r in names]
     copies = {id(job): _copies(fits[0].model, job.z, seed) for job in jobs}
     y, state = somewhere(table.y, table.seen), None
+    schedule = spec.ensemble.schedule_for(int((fits[0].training > 0).sum()))
+    epochs = max(1, schedule.patience // WHILE)
+    alone = len(fits[0].model.sources) == 1
+    turns = 1 if alone else max(1, schedule.epochs // epochs)
+    schedule = schedule._replace(epochs=epochs, patience=epochs, chunk=epochs)
 
-    def grown(one: Fit) -> Fit:
+    def grown(turn: int, one: Fit) -> Fit:
         for number in one.forests:
-            _grow(one, number, spec, y, copies[id(one.job)])
+            _grow(one, number, turn, spec, y, copies[id(one.job)])
         return one
 
-    for number in range(ROUNDS if len(fits[0].model.sources) > 1 else 1):
-        if not all(one.over for one in fits) and _smooth(fits[0].model):
-            told = partial(say, f"networks, round {number + 1}")
-            state = _climb(fits, state, spec, table, seed, told)
+    say("backfitting", 0, len(fits))
+    for turn in range(1, turns + 1):
+        if _smooth(fits[0].model):
+            state = _climb(fits, turn, state, spec, schedule, table, seed)
         going = [one for one in fits if not one.over]
-        told = partial(say, f"forests, round {number + 1}")
-        for done, one in enumerate(two_at_a_time(grown, going), 1):
-            _judge(one, y, number + 1)
-            told(done, len(going))
+        for one in two_at_a_time(partial(grown, turn), going):
+            one.keep(turn, _score(one, y), one.smooth)
+            one.over = alone or turn - one.turn >= WHILE
+        over = sum(one.over for one in fits)
+        say("backfitting", over, len(fits))
+        if over == len(fits):
+            break
 
     trained = []
     for j, job in enumerate(jobs):
@@ -108,9 +124,9 @@ def backfitting(
         weights = _stacked(fits[0].model, [one.best for one in best])
         score = float(np.mean([one.score for one in best]))
         trained.append(Trained(job.model, job.preprocess, job.ground, weights, weights, score))
-    rounds, cut = int(np.median([one.round for one in fits])), sum(one.cut for one in fits)
-    status = f"{len(fits)} fits by backfitting, best after {rounds} rounds (median)"
-    status += f"; {cut} were at their best when the trees ran out: allow more." if cut else "."
+    last, cut = int(np.median([one.turn for one in fits])), sum(not one.over for one in fits)
+    status = f"{len(fits)} fits by backfitting, best after {last} turns (median)"
+    status += f"; {cut} were not over when the epochs ran out: allow more of them." if cut else "."
     return trained, status
 
 
@@ -147,36 +163,43 @@ def _copies(model: SummedModel, z: np.ndarray, seed: int) -> Copies:
 
 
 def _climb(
-    fits: list[Fit], state: State | None, spec: Spec, table: Table, seed: int,
-    told: Callable[[int, int], None],
+    fits: list[Fit],
+    turn: int,
+    state: State | None,
+    spec: Spec,
+    schedule: Schedule,
+    table: Table,
+    seed: int,
 ) -> State:
-    """The smooth sources of all fits that go on, in one program, from where they were."""
+    """The smooth sources of all fits that go on, in one program, from where they are."""
     model = recalling(fits[0].model)
-    jobs = [(one.job._replace(model=model, member=_of_smooth(one.job.member, model)), one.part)
+    jobs = [(one.job._replace(model=model, member=_of_smooth(one)), one.part)
             for one in fits]  # fmt: skip
     views = [rows_told(one.model, one.job.z, one.told) for one in fits]
-    over = np.array([one.over for one in fits])
-    resume = None if state is None else again(state, over)
-
-    def watch(state: State) -> None:
-        told(int(state.stopped.sum()), len(fits))
-
+    resume = None if state is None else onward(state, np.array([one.over for one in fits]))
     taken = gathered(jobs, views, list(range(len(fits))), spec, table, seed)
     found = fit(
-        model, taken.rows, taken.ground, taken.settings, seed, taken.schedule, spec.objective,
-        resume=resume, watch=watch,
+        model, taken.rows, taken.ground, taken.settings, seed + (turn - 1) * FAR, schedule,
+        spec.objective, resume=resume,
     )  # fmt: skip
+
+    def of(weights: Weights, number: int) -> Weights:
+        return jax.tree.map(lambda leaf: leaf[number], weights)
+
     for number, one in enumerate(fits):
-        one.smooth = jax.tree.map(lambda leaf, n=number: leaf[n], found.weights)
-        one.over |= bool(found.failed[number])
+        if not one.over:
+            one.smooth = of(found.state.weights, number)
+            one.keep(turn, float(found.score[number]), of(found.weights, number))
+            one.over = bool(found.failed[number])
     return found.state
 
 
-def _of_smooth(member: Member, model: SummedModel) -> Member:
+def _of_smooth(one: Fit) -> Member:
     """How smooth sources are learned: as the member is, unless its settings are of trees."""
+    member = one.job.member
     if not isinstance(member.mapping, Trees):
         return member
-    own = Member(_smooth(model)[0])
+    own = _smooth(one.model)[0]
     return replace(
         member, penalty=own.penalty, learning_rate=own.learning_rate, dropout=0.0, width=None
     )
@@ -185,14 +208,20 @@ def _of_smooth(member: Member, model: SummedModel) -> Member:
 # --- trees --------------------------------------------------------------------------------------
 
 
-def _grow(one: Fit, number: int, spec: Spec, y: dict[str, np.ndarray], copies: Copies) -> None:
-    """The trees of a source anew, given what all others say. Rows that lack it do not count."""
+def _grow(
+    one: Fit, number: int, turn: int, spec: Spec, y: dict[str, np.ndarray], copies: Copies
+) -> None:
+    """Some more trees of a source, given what all others say. Rows that lack it do not count."""
     model, job = one.model, one.job
-    mapping, z, many = model.each[number], job.z, len(model.sources)
+    mapping, z, many = cast("Trees", model.each[number]), job.z, len(model.sources)
+    forest = one.forests[number]
+    most = mapping.most - len(forest["leaf"])
+    if many > 1:  # a source alone has no others to wait for
+        most = min(most, PATIENCE // WHILE)
     teaches = copies.there[:, number] & (one.training[copies.row] > 0)
     there = z[:, -many:] > 0.5
     watches = np.flatnonzero(there[:, number] & (one.watched > 0))  # as they are
-    if not teaches.any() or not len(watches):
+    if most < 1 or not teaches.any() or not len(watches):
         return
     row = np.concatenate([copies.row[teaches], watches])
     order = np.argsort(row, kind="stable")
@@ -205,15 +234,26 @@ def _grow(one: Fit, number: int, spec: Spec, y: dict[str, np.ndarray], copies: C
     x = [z[row, source.start : source.stop], *([others] if model.aware else [])]
     member = job.member if mapping == job.member.mapping else Member(mapping)
     found = boost(
-        Model(model.family, mapping, model.certain), job.ground, np.concatenate(x, 1),
-        {name: values[row] for name, values in y.items()},
+        Model(model.family, replace(cast("Any", mapping), most=most), model.certain),
+        job.ground, np.concatenate(x, 1), {name: values[row] for name, values in y.items()},
         one.training[row] * share, one.watched[row],
         reference=job.reference[row], objective=spec.objective,
         learning_rate=member.learning_rate, penalty=member.penalty, dropout=member.dropout,
-        seed=one.seed, offset=offset, share=1 / many,
+        seed=one.seed + (turn - 1) * FAR, begin=_outputs(one, number, row, seen),
+        offset=offset, share=1 / many,
     )  # fmt: skip
-    one.forests[number], one.cut = found.weights, one.cut or found.cut
-    one.told[number] = answers(model, number, found.weights, z)
+    if found.rounds:
+        one.forests[number] = {
+            name: np.concatenate([forest[name], more]) for name, more in found.weights.items()
+        }
+        one.told[number] = one.told[number] + answers(model, number, found.weights, z)
+
+
+def _outputs(one: Fit, number: int, row: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """What the forest of a source gives for rows that have these."""
+    told = one.told[number][row].reshape(len(row), -1, one.model.outputs)
+    others = np.delete(there, number, 1) if one.model.aware else there[:, :0]
+    return told[np.arange(len(row)), pattern(others)].astype(float)
 
 
 def _terms(one: Fit, row: np.ndarray, there: np.ndarray) -> list[Any]:
@@ -232,20 +272,13 @@ def _compiled_terms(model: SummedModel, weights: Weights, ground: Ground, x: Arr
     return model.terms(weights, ground, x)
 
 
-# --- rounds -------------------------------------------------------------------------------------
-
-
-def _judge(one: Fit, y: dict[str, np.ndarray], number: int) -> None:
-    """Whether a round was worth it, by the watched rows as they are."""
+def _score(one: Fit, y: dict[str, np.ndarray]) -> float:
+    """Of the watched rows, as they are."""
     row = np.flatnonzero(one.watched > 0)
     terms = _terms(one, row, one.job.z[row, -len(one.model.sources) :] > 0.5)
     own = {name: values[row] for name, values in y.items()}
     log_predictive = one.model.log_predictive_given(sum(terms), one.job.ground, own)
-    score = float(np.average(np.asarray(log_predictive), weights=one.watched[row]))
-    one.over = not score > one.score + LEAST
-    if score > one.score:
-        one.score, one.round = score, number
-        one.best = [one.forests.get(k, own) for k, own in enumerate(one.smooth)]
+    return float(np.average(np.asarray(log_predictive), weights=one.watched[row]))
 
 
 def _stacked(model: SummedModel, fits: list[Weights]) -> Weights:

@@ -14,7 +14,7 @@ from ldf.table import Table, somewhere
 from ldf.train.job import Job, Tell, roles, two_at_a_time
 
 
-def forests(
+def train_forests(
     jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
 ) -> tuple[list[Trained], str]:
     """Each member, part and restart by itself, two at a time."""

@@ -28,7 +28,7 @@ class Gathered(NamedTuple):
     schedule: Schedule
 
 
-def networks(
+def train_networks(
     jobs: list[Job],
     spec: Spec,
     table: Table,

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ldf.mappings import Mapping, Trees, Weights, together
@@ -42,7 +41,12 @@ class Recalled(Mapping):
     ) -> Array:
         told = x[: len(x) - self.others].reshape(-1, self.outputs)
         there = x[len(x) - self.others :] > -0.5  # zero where they are, as SummedModel has it
-        return told[(there * 2 ** np.arange(self.others)).sum().astype(jnp.int32)]
+        return told[pattern(there)]
+
+
+def pattern(there: Array) -> Array:
+    """The number of what is there of the others, by which answers are kept."""
+    return (there * 2 ** np.arange(there.shape[-1])).sum(-1)
 
 
 def patterns(model: SummedModel) -> np.ndarray:

@@ -15,7 +15,7 @@ from ldf.table import Table, somewhere
 from ldf.train.job import Job, Tell
 
 
-def regressions(
+def train_regressions(
     jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
 ) -> tuple[list[Trained], str]:
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
