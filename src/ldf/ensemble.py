@@ -98,8 +98,8 @@ class Ensemble:
 
     def settled(self, rows: int, preprocess: str | None = None, smooth: bool = False) -> Ensemble:
         """The members for so many rows with primary data; with one preprocessing for all, if one is
-        given. Those that then are alike are one. Where mappings have to be smooth, defaults are
-        without trees."""
+        given. Those that then are alike are one. Where they are to be smooth, defaults are without
+        trees."""
         members = self.members or (FEW if rows < LARGE else MANY)
         if smooth and not self.members:
             members = tuple(m for m in members if not isinstance(m.mapping, Trees))

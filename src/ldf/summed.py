@@ -8,7 +8,8 @@ other sources are there, and can learn to be worth less beside one that it repea
 to meet rows without them: in learning, sources are left out at random.
 
 A source may be a table of columns, or an image, a series or a set of items: then its columns are
-the numbers of that, by the shape it has, and its mapping knows how to read them.
+the numbers of that, by the shape it has, and its mapping knows how to read them. Of tables some may
+have trees, which are then learned in turn with what is smooth ("backfitting").
 """
 
 from __future__ import annotations
