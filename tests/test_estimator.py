@@ -171,7 +171,9 @@ def test_a_row_learned_from_is_answered_for_by_a_fit_without_it(model: Fusion) -
         weights = _part(member.held, learned.part[row])
         alone = member.model.pseudo_observations(weights, member.ground, z)
         found = learned.said(data.x, learned.part).pseudo.successes[j, row]
-        assert found == pytest.approx(learned.sharpness * float(alone.successes[0]), rel=1e-5)
+        assert found == pytest.approx(
+            learned.sharpness.times[0] * float(alone.successes[0]), rel=1e-5
+        )
 
 
 def _part(weights: Any, part: int) -> Any:

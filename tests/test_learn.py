@@ -21,7 +21,7 @@ from ldf.ensemble import Ensemble, Member
 from ldf.fit import Rows, Schedule
 from ldf.ground import PENALTY, ground_of
 from ldf.learn import learn, stacked
-from ldf.learned import Learned, Trained
+from ldf.learned import Learned, Sharpness, Trained
 from ldf.mappings import Linear, Network
 from ldf.model import Model
 from ldf.objective import balanced_weights, model_selection
@@ -157,7 +157,9 @@ def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         room, "ground_of", lambda model, prior, of, *a: ground_of(model, prior, TABLE, *a)
     )
-    before, after = (replace(one, sharpness=1.0) for one in (usual()[0], run(changed([row]))[0]))
+    before, after = (
+        replace(one, sharpness=Sharpness.alike(1.0)) for one in (usual()[0], run(changed([row]))[0])
+    )
     np.testing.assert_array_equal(after.part, part)
     old, new = (np.asarray(one.said(TABLE.x, part).pseudo.n) for one in (before, after))
     mine = part == part[row]
@@ -179,7 +181,7 @@ def test_a_rows_own_data_move_the_ground_by_one_row_in_many() -> None:
 
 
 def test_a_rows_own_data_move_the_sharpness_by_little() -> None:
-    one, two = (run(of)[0].sharpness for of in (TABLE, changed([7])))
+    one, two = (run(of)[0].sharpness.times[0] for of in (TABLE, changed([7])))
     assert one == pytest.approx(two, rel=0.1)
 
 
@@ -247,7 +249,7 @@ def by_hand(t: Trained, x: np.ndarray) -> np.ndarray:
 
 
 def test_a_new_row_is_answered_for_by_the_mean_of_all_parts_and_a_training_row_by_its_own() -> None:
-    one = replace(usual()[0], sharpness=1.0)
+    one = replace(usual()[0], sharpness=Sharpness.alike(1.0))
     new = np.random.default_rng(5).normal(size=(20, P))
     for k, t in enumerate(one.trained):
         fresh = one.said(new).pseudo[k]
@@ -285,7 +287,7 @@ def test_the_best_member_is_the_one_with_the_best_score_out_of_fold() -> None:
         ] / TABLE.weight[rows].sum()
         (kept,) = one.trained
         assert kept.score == pytest.approx(max(scores), rel=1e-12)
-        assert one.sharpness == 1
+        assert one.sharpness.times == [1]
         assert same(kept.weights, all_of_them.trained[int(np.argmax(scores))].weights)
         np.testing.assert_array_equal(one.share, [1.0])
 
@@ -311,8 +313,8 @@ def test_the_sharpness_is_the_likeliest_of_a_grid() -> None:
 
     grid = np.geomspace(0.5, 2, 81)
     best = grid[np.argmax([score(sharpness) for sharpness in grid])]
-    assert one.sharpness == pytest.approx(best, rel=0.04)
-    assert score(one.sharpness) > score(1.0)
+    assert one.sharpness.times[0] == pytest.approx(best, rel=0.04)
+    assert score(one.sharpness.times[0]) > score(1.0)
 
 
 def test_members_that_differ_are_sharper_together_than_apart() -> None:

@@ -29,7 +29,7 @@ from ldf import check, store
 from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, load
 from ldf.fit import Schedule
-from ldf.learned import Learned, Trained
+from ldf.learned import Learned, Sharpness, Trained
 from ldf.mappings import Fourier, GaussianProcess, Linear, Network, Splines, Trees
 from ldf.model import Ground, Model
 from ldf.objective import model_selection
@@ -228,7 +228,8 @@ def made(family: ldf.Family, mapping: Any, members: int = 2) -> Fusion:
         for _ in range(members)
     )  # fmt: skip
     fitted = Fusion(family, {}, ["a", "b"], prior=prior, mapping=mapping)
-    fitted.learned_ = Learned(trained, np.full(members, 1 / members), np.array([-1, 0, 2]), "Done.")
+    share, part = np.full(members, 1 / members), np.array([-1, 0, 2])
+    fitted.learned_ = Learned(trained, share, part, "Done.", Sharpness.alike(1.1))
     fitted.family_, fitted.notes_ = family, ("A note.",)
     fitted.schema_ = Schema((Auxiliary("a", "number"), Auxiliary("b", "category", ("x", "y"))))
     fitted.parts_ = {b"12345678": [0, 2], b"\0" * 8: [1]}

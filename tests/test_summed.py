@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import integrate, stats
 
 import ldf
 from ldf import DataError, Ensemble, Fusion, Linear, Member, Network
+from ldf.learn import UNUSUAL
+from ldf.learned import Sharpness
 from ldf.summed import Source, SummedModel
 
 PRIMARY = {"successes": "lit", "trials": "asked"}
@@ -112,30 +115,69 @@ def test_without_any_source_the_posterior_is_the_prior(prior: str, times: int) -
 def test_a_source_of_noise_tells_next_to_nothing() -> None:
     table = model().pseudo_observations(VILLAGES)
     beside = table.groupby("source")["information"].mean()
-    assert beside["noise"] < 0.1 * beside["census"]
-    assert beside["noise"] < 0.05  # nats
+    assert beside["noise"] < 0.2 * beside["census"]
+    assert beside["noise"] < 0.1  # nats
     alone = table.groupby("source")["information_alone"].mean()
     assert alone["noise"] < 0.2 * alone["lights"]
 
 
-def test_information_is_the_divergence_from_before_to_after() -> None:
+def test_information_is_the_divergence_from_without_the_source_to_with_it() -> None:
     """By integration, of one unit and the one member."""
     fitted = model()
-    one = VILLAGES[1:2]
-    table = fitted.pseudo_observations(one).set_index("source")
-    prior = fitted.learned_.trained[0].ground.prior
-    a0, b0 = (float(v) for v in prior.coordinates())
-    t, n = table["t"], table["n"]
-    after = a0 + t.sum(), b0 + n.sum() - t.sum()
-    before = after[0] - t["lights"], after[1] - (n - t)["lights"]
-    from scipy import integrate, stats
+    a0, b0 = (float(v) for v in fitted.learned_.trained[0].ground.prior.coordinates())
+
+    def parameters(frame: pd.DataFrame) -> tuple[float, float]:
+        table = fitted.pseudo_observations(frame)
+        return a0 + table["t"].sum(), b0 + (table["n"] - table["t"]).sum()
+
+    one = villages(3, seed=9)[1:2]  # a new one: every fit answers
+    after, before = parameters(one), parameters(one.drop(columns="bright"))
 
     def integrand(theta: float) -> float:
         log = stats.beta.logpdf(theta, *after)
         return float(np.exp(log) * (log - stats.beta.logpdf(theta, *before)))
 
     found, _ = integrate.quad(integrand, 0, 1, limit=200)
-    assert table["information"]["lights"] == pytest.approx(found, rel=1e-6)
+    told = fitted.pseudo_observations(one).set_index("source")["information"]
+    assert told["lights"] == pytest.approx(found, rel=1e-6)
+
+
+def test_a_subset_of_sources_that_nobody_knows_has_the_mean_sharpness_of_the_nearest() -> None:
+    known = Sharpness(np.array([[True, True], [True, False]]), np.array([1.2, 0.3]))
+    asked = np.array([[True, False], [True, True], [False, True], [False, False]])
+    np.testing.assert_allclose(known.of(asked), [0.3, 1.2, 1.2, 0.3])
+    tied = Sharpness(~np.eye(3, dtype=bool), np.array([0.5, 1.0, 2.0]))
+    np.testing.assert_allclose(tied.of(np.ones((1, 3), bool)), [1.0])
+    one_table = Sharpness.alike(0.7)
+    np.testing.assert_allclose(one_table.of(np.ones((4, 0), bool)), 0.7)
+
+
+def test_the_sharpness_of_a_subset_is_the_likeliest_of_a_grid_for_rows_with_just_these() -> None:
+    """Of units that have the census and the lights, as if they had the census only."""
+    fitted = model()
+    learned, table = fitted.learned_, VILLAGES[VILLAGES["lit"].notna()]
+    census = [True, False, False]
+    place = learned.sharpness.there.tolist().index(census)
+    only = table.assign(bright=np.nan, dice=np.nan, kind=None)
+    data, _, part = fitted._read(table)
+    bare, _, _ = fitted._read(only)
+    usual = _usual(fitted, data, part)
+
+    def score(times: float) -> float:
+        likely = learned.trained[0].said(bare.x, part, times).log_score(fitted.family_, data.y)
+        return likely.sum() - (np.log(times / usual) / UNUSUAL) ** 2 / 2
+
+    grid = np.exp(np.linspace(-0.69, 0.69, 100))
+    best = grid[np.argmax([score(times) for times in grid])]
+    assert learned.sharpness.times[place] == pytest.approx(best, rel=0.03)
+
+
+def _usual(fitted: Fusion, data: Any, part: np.ndarray) -> float:
+    """Of all rows as they are, by a grid."""
+    grid = np.exp(np.linspace(-0.69, 0.69, 400))
+    only = fitted.learned_.trained[0]
+    scores = [only.said(data.x, part, t).log_score(fitted.family_, data.y).sum() for t in grid]
+    return float(grid[np.argmax(scores)])
 
 
 def test_copies_of_one_source_are_not_counted_twice() -> None:
@@ -149,7 +191,33 @@ def test_copies_of_one_source_are_not_counted_twice() -> None:
         lacking = [name for source in two if source not in kept for name in two[source]]
         low, high = fitted.posterior(new.drop(columns=lacking), given="auxiliary").interval(0.9)
         inside = ((low <= new["theta"]) & (new["theta"] <= high)).to_numpy()
-        assert 0.85 < inside.mean() < 0.96, (kept, inside.mean())
+        assert 0.87 < inside.mean() < 0.93, (kept, inside.mean())
+    told = fitted.pseudo_observations(new)
+    assert told["information"].mean() < 0.1 * told["information_alone"].mean()
+
+
+def test_a_source_of_five_hundred_columns_of_noise_does_not_drown_the_others() -> None:
+    wide = [f"c{i}" for i in range(500)]
+    both = {"census": SOURCES["census"], "wide": wide}
+
+    def wider(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+        noise = np.random.default_rng(seed).normal(size=(len(frame), len(wide)))
+        return frame.join(pd.DataFrame(noise, frame.index, wide))
+
+    learn, new = wider(villages(300, seed=3), 5), wider(villages(2000, seed=4), 6)
+    usual = Fusion("binomial", PRIMARY, SOURCES["census"], ensemble=SMALL).fit(learn)
+    fitted = Fusion("binomial", PRIMARY, both, ensemble=SMALL).fit(learn)
+    narrow, whole, none = (
+        float(np.nanmean(scores))
+        for scores in (
+            usual.log_scores(new),
+            fitted.log_scores(new),
+            fitted.log_scores(new.drop(columns=[*SOURCES["census"], *wide])),
+        )
+    )
+    assert whole - none > 0.5 * (narrow - none), (whole, narrow, none)
+    low, high = fitted.posterior(new, given="auxiliary").interval(0.9)
+    assert 0.85 < ((low <= new["theta"]) & (new["theta"] <= high)).mean() < 0.96
 
 
 def test_one_source_by_name_is_the_plain_list() -> None:

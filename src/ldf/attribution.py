@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 
 from ldf import check, shapley
 from ldf.data import Data
-from ldf.learned import Learned, Said
+from ldf.learned import Learned, Said, Trained
 from ldf.special import Array
 from ldf.statistic import Arrivals, ClassCounts, NestedCounts, Potential, Trials
 
@@ -38,21 +38,19 @@ class Worth(NamedTuple):
 
 
 def by_source(learned: Learned, data: Data, part: np.ndarray) -> Worth:
-    """Of several sources."""
+    """Of several sources. Before a source comes what the model says of a row that lacks it: beside
+    it, others may be worth less."""
     many = len(data.schema.sources)
-    together, prior = learned.said(data.x, part), learned.prior().spread(len(data))
+    together = learned.said(data.x, part)
     each = [learned.only(number).said(data.x, part) for number in range(many)]
     beside, alone = np.empty((2, len(data), many))
     there = data.x[:, -many:] > 0
-    first: Any = learned.prior(bare=False).spread(len(data)).natural
-    for number in range(many):
-        some = np.delete(there, number, 1).any(1)
-        others: Any = sum((own.pseudo for k, own in enumerate(each) if k != number), start=first)
-        without = prior._replace(natural=others.where(some) + prior.natural.where(~some))
+    prior = learned.prior().spread(len(data))
+    model: Any = learned.trained[0].model
+    for number, own in enumerate(np.eye(many, dtype=bool)):
+        without, itself = (learned.said(model.lacking(data.x, kept), part) for kept in (~own, own))
         beside[:, number] = _moved(learned, without, together)
-        x = data.x.copy()
-        x[:, -many:] *= np.eye(many)[number]  # as if no other were there
-        alone[:, number] = _moved(learned, prior, learned.said(x, part))
+        alone[:, number] = _moved(learned, prior, itself)
     beside, alone = np.where(there, beside, 0.0), np.where(there, alone, 0.0)
     pseudo = jax.tree.map(lambda *leaves: _interleaved(leaves), *[own.mean() for own in each])
     return Worth(pseudo, beside.ravel(), alone.ravel())
@@ -188,13 +186,16 @@ class _Fits:
             z, behind = trained.preprocess.apply(x), trained.preprocess.apply(background)
             of = np.tile(cells, z.shape[1] // x.shape[1])  # in each of several blocks
             rows = np.where(of, z[:, None, None], behind[None, :, None]).reshape(-1, z.shape[1])
-            found.append([trained.said_of(some, None, self.sharpness).mean() for some in (rows, z)])
+            found.append([self._said(trained, some) for some in (rows, z)])
         weighed = [
             [own * share for own, share in zip(each, self.share, strict=True)]
             for each in zip(*found, strict=True)
         ]
         mixed, whole = (sum(each[1:], start=each[0]) for each in weighed)
         return mixed, whole
+
+    def _said(self, trained: Trained, z: np.ndarray) -> Any:
+        return trained.said_of(z, None, self.sharpness.of(trained.model.there(z))).mean()
 
 
 def value_of(of: str, component: int | None, family: Any) -> Callable[[Any], np.ndarray]:

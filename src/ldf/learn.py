@@ -14,7 +14,8 @@ Members answer as a mixture. Its weights are equal, or stacked: those under whic
 explains the training rows out of fold; or all weight goes to the best member, which is how a random
 search is decided. A mixture of members that each are as sure as they should be is less sure than it
 should be: their differences come on top. So with the weights one more number is learned, how often
-T_x counts (decision 19). Several training sets (the folds of a cross-validation) are learned at
+T_x counts (decision 19); where rows may lack sources, it is learned for each subset of them
+(decision 28). Several training sets (the folds of a cross-validation) are learned at
 once.
 """
 
@@ -22,7 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # optimize is loaded when it is asked for
@@ -32,7 +34,7 @@ from ldf import check, folds
 from ldf.ensemble import Ensemble
 from ldf.fit import State
 from ldf.ground import ground_of, log_reference
-from ldf.learned import Learned, Trained
+from ldf.learned import Learned, Said, Sharpness, Trained
 from ldf.objective import balanced_weights, maximum_likelihood
 from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.spec import Spec
@@ -40,6 +42,8 @@ from ldf.table import Table, empirical_rate
 from ldf.train import Job, Tell, train
 
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
+UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
+FEW_SOURCES = 5  # of which all subsets are looked at
 
 
 def learn(
@@ -140,26 +144,16 @@ def combined(
     ensemble: Ensemble, table: Table, trained: list[Trained], part: np.ndarray, status: str
 ) -> Learned:
     """Members that learned from the same rows, without the same parts, as one answer."""
-    many = len(trained)
-    share, sharpness = np.full(many, 1 / many), 1.0
+    many, sources = len(trained), trained[0].model.there(table.x[:0]).shape[1]
+    share, sharpness = np.full(many, 1 / many), Sharpness.alike(1.0, sources)
     if ensemble.parts > 1:
         rows = part >= 0
         y, weight = {name: values[rows] for name, values in table.y.items()}, table.weight[rows]
-        x = table.x[rows]
-        said = [t.said(x, part[rows]) for t in trained]
-
-        def scores(sharpness: float) -> np.ndarray:
-            """Of the rows by each member, out of fold."""
-            pairs = zip(trained, said, strict=True)
-            sharper = [
-                own._replace(natural=t.natural(own.pseudo * sharpness, t.model.bare(x)))
-                for t, own in pairs
-            ]
-            return np.stack([own.log_score(trained[0].model.family, y) for own in sharper])
-
+        unseen = _Unseen.of(trained, table.x[rows], part[rows], y, weight)
         if ensemble.combine == "stack":
-            share, sharpness = _stacked_and_sharpened(scores, weight)
-        means = scores(sharpness) @ (weight / weight.sum())
+            share, usual = _stacked_and_sharpened(unseen.scores, weight)
+            sharpness = _by_subset(unseen, share, usual)
+        means = unseen.scores(sharpness.of(unseen.there)) @ (weight / weight.sum())
         trained = [t._replace(score=float(mean)) for t, mean in zip(trained, means, strict=True)]
     if ensemble.combine == "best":
         best = int(np.argmax([t.score for t in trained]))
@@ -172,16 +166,82 @@ def _stacked_and_sharpened(
 ) -> tuple[np.ndarray, float]:
     """The members' shares, and how often their T_x count, under which the rows are likeliest."""
 
-    def loss(log_sharpness: float) -> float:
-        found = scores(np.exp(log_sharpness))
+    def loss(log_times: float) -> float:
+        found = scores(np.exp(log_times))
         share = stacked(found, weight)
         return -float(logsumexp(found, 0, b=share[:, None]) @ weight)
 
+    times = _least(loss)
+    return stacked(scores(times), weight), times
+
+
+def _least(loss: Callable[[float], float]) -> float:
+    """The sharpness whose logarithm loses least."""
     found = scipy.optimize.minimize_scalar(
         loss, bounds=(-SHARPEST, SHARPEST), method="bounded", options={"xatol": 0.01}
     )
-    sharpness = float(np.exp(found.x))
-    return stacked(scores(sharpness), weight), sharpness
+    return float(np.exp(found.x))
+
+
+class _Unseen(NamedTuple):
+    """Rows, and what each member says of them by a fit that has not seen them."""
+
+    trained: list[Trained]
+    x: np.ndarray
+    part: np.ndarray
+    y: dict[str, np.ndarray]
+    weight: np.ndarray
+    said: list[Said]
+
+    @classmethod
+    def of(cls, trained: Any, x: Any, part: Any, y: Any, weight: Any) -> _Unseen:
+        return cls(trained, x, part, y, weight, [t.said(x, part) for t in trained])
+
+    @property
+    def there(self) -> np.ndarray:
+        return self.trained[0].model.there(self.x)
+
+    def scores(self, times: Any) -> np.ndarray:
+        """Members × rows, where T_x counts so many times."""
+        family, found = self.trained[0].model.family, []
+        for t, own in zip(self.trained, self.said, strict=True):
+            natural = t.natural(own.pseudo * times, t.model.bare(self.x))
+            found.append(own._replace(natural=natural).log_score(family, self.y))
+        return np.stack(found)
+
+    def with_only(self, kept: np.ndarray) -> _Unseen:
+        """Those that have these sources, without the others."""
+        rows = (self.there >= kept).all(1)
+        model: Any = self.trained[0].model
+        y = {name: values[rows] for name, values in self.y.items()}
+        x, part, weight = self.x[rows], self.part[rows], self.weight[rows]
+        return _Unseen.of(self.trained, model.lacking(x, kept), part, y, weight)
+
+
+def _by_subset(unseen: _Unseen, share: np.ndarray, usual: float) -> Sharpness:
+    """A sharpness for each subset of sources, from rows that have these, as if they had no others.
+    It may be other than usual by what these rows tell."""
+    sources = unseen.there.shape[1]
+    if not sources:
+        return Sharpness.alike(usual)
+
+    def best(some: _Unseen) -> float:
+        def loss(log_times: float) -> float:
+            likely = logsumexp(some.scores(np.exp(log_times)), 0, b=share[:, None]) @ some.weight
+            return ((log_times - np.log(usual)) / UNUSUAL) ** 2 / 2 - float(likely)
+
+        return _least(loss) if len(some.x) else usual
+
+    subsets = _subsets(sources)
+    return Sharpness(subsets, np.array([best(unseen.with_only(kept)) for kept in subsets]))
+
+
+def _subsets(sources: int) -> np.ndarray:
+    """All but the empty one; of many sources, those with all, all but one, or one."""
+    if sources <= FEW_SOURCES:
+        return np.array([*product((False, True), repeat=sources)][1:])
+    one = np.eye(sources, dtype=bool)
+    return np.concatenate([one, ~one, np.ones((1, sources), bool)])
 
 
 def stacked(scores: np.ndarray, weight: np.ndarray | None = None, steps: int = 1000) -> np.ndarray:

@@ -63,6 +63,28 @@ class Said(NamedTuple):
         return jax.tree.map(mean, self.pseudo)
 
 
+class Sharpness(NamedTuple):
+    """How often T_x counts in a row, by the sources that it has (decision 28). Of one table there
+    is one subset of no sources."""
+
+    there: np.ndarray  # subsets × sources
+    times: np.ndarray  # in rows that have just these
+
+    @classmethod
+    def alike(cls, times: float, sources: int = 0) -> Sharpness:
+        """The same in all rows."""
+        return cls(np.ones((1, sources), bool), np.array([times]))
+
+    def of(self, there: np.ndarray) -> np.ndarray:
+        """In each row of rows × sources. A subset that is not known has the (geometric) mean of
+        those that differ from it least."""
+        every, which = np.unique(there, axis=0, return_inverse=True)
+        apart = (every[:, None] != self.there).sum(-1)
+        nearest = apart == apart.min(1, keepdims=True)
+        times = np.exp((nearest * np.log(self.times)).sum(1) / nearest.sum(1))
+        return times[which.reshape(-1)]
+
+
 class Trained(NamedTuple):
     """One member on one training set."""
 
@@ -73,20 +95,18 @@ class Trained(NamedTuple):
     held: Weights  # leading axis: parts; the fits that have not seen them
     score: float  # mean log-predictive of the training rows, out of fold
 
-    def said(self, x: np.ndarray, part: np.ndarray | None = None, sharpness: float = 1.0) -> Said:
-        """Of each row; `part` is where it was held out in learning, −1 if nowhere. T_x counts
-        `sharpness` times."""
-        return self.said_of(self.preprocess.apply(x), part, sharpness)
+    def said(self, x: np.ndarray, part: np.ndarray | None = None, times: Any = 1.0) -> Said:
+        """Of each row; `part` is where it was held out in learning, −1 if nowhere. T_x counts so
+        many times, in all rows or in each."""
+        return self.said_of(self.preprocess.apply(x), part, times)
 
-    def said_of(
-        self, z: np.ndarray, part: np.ndarray | None = None, sharpness: float = 1.0
-    ) -> Said:
+    def said_of(self, z: np.ndarray, part: np.ndarray | None = None, times: Any = 1.0) -> Said:
         """The same of rows that are preprocessed already."""
         part = np.full(len(z), -1) if part is None else part
         pieces = [slice(i, i + BLOCK) for i in range(0, max(len(z), 1), BLOCK)]
         found = [self._piece(z[piece], part[piece]) for piece in pieces]
         pseudo, share = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1), *found)
-        pseudo = pseudo * sharpness
+        pseudo = pseudo * times
         return Said(self.natural(pseudo, self.model.bare(z)), pseudo, share)
 
     def natural(self, pseudo: Any, bare: np.ndarray) -> Any:
@@ -173,7 +193,7 @@ class Learned:
         np.ndarray
     )  # of each row of the data: where it was held out; −1 if it was not learned from
     status: str
-    sharpness: float = 1.0  # how often the members' T_x count in it
+    sharpness: Sharpness  # how often the members' T_x count in it
 
     @property
     def certain(self) -> bool:
@@ -191,7 +211,8 @@ class Learned:
 
     def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:
         """By all members together."""
-        each = [t.said(x, part, self.sharpness) for t in self.trained]
+        times = self.sharpness.of(self.trained[0].model.there(x))
+        each = [t.said(x, part, times) for t in self.trained]
         weighed = [
             own._replace(share=own.share * share)
             for own, share in zip(each, self.share, strict=True)

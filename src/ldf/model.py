@@ -80,9 +80,14 @@ class Model(eqx.Module):
         """What is known of a row without auxiliary data."""
         return ground.prior
 
+    def there(self, x: np.ndarray) -> np.ndarray:
+        """Which of several sources each row has: rows × sources; of one table, rows × none."""
+        return np.zeros((len(x), 0), bool)
+
     def bare(self, x: np.ndarray) -> np.ndarray:
-        """Which rows are without."""
-        return np.zeros(len(x), bool)
+        """Which rows lack every one of several sources."""
+        there = self.there(x)
+        return np.full(len(x), there.shape[1] > 0) & ~there.any(1)
 
     def pseudo_observations(
         self,

@@ -130,8 +130,12 @@ class SummedModel(Model):
             return ground.prior
         return self.family.from_unconstrained(ground.centre, self.mapping.formulation)
 
-    def bare(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(~(x[:, -len(self.sources) :] > 0.5).any(1))
+    def there(self, x: np.ndarray) -> np.ndarray:
+        return x[:, -len(self.sources) :] > 0.5
+
+    def lacking(self, x: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """The rows, with no more sources than these."""
+        return np.concatenate([x[:, : -len(there)], self.there(x) & there], 1)
 
     def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
         more = len(self.sources) - 1 if self.aware else 0
@@ -145,7 +149,7 @@ class SummedModel(Model):
     def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
         """Each by the rows that have its source, as those that lack nothing see it."""
         found = []
-        there = x[:, -len(self.sources) :] > 0.5
+        there = self.there(x)
         pairs = zip(self.sources, self.each, weights, strict=True)
         for number, (source, mapping, own) in enumerate(pairs):
             view = x[there[:, number], source.start : source.stop]

@@ -262,7 +262,7 @@ def inspect(
         "group": fitted.group,
         "seed": fitted.seed,
         "units_learned_from": _learned_from(fitted),
-        "sharpness": float(learned.sharpness),
+        "sharpness": float(learned.sharpness.times[-1]),  # of rows that lack nothing
         "status": fitted.status_,
         "notes": [fitted.columns().shown(note) for note in fitted.notes_],
     }

@@ -145,7 +145,10 @@ def _agreed(saved: Saved) -> Saved:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise Misfit(at) from error
     _need("learned.share", many and learned.share.shape == (many,) and _floats(learned.share))
-    _need("learned.sharpness", 0 < learned.sharpness < np.inf)
+    there, times, several = *learned.sharpness, len(saved.schema.several)
+    _need("learned.sharpness.there", there.dtype == bool and there.shape[1:] == (several,))
+    _need("learned.sharpness.times", _floats(times) and times.shape == there.shape[:1] and many)
+    _need("learned.sharpness.times", len(times) and ((times > 0) & np.isfinite(times)).all())
     held = min(len(jax.tree.leaves(trained.held)[0]) for trained in learned.trained)
     _need("learned.part", learned.part.ndim == 1 and _between(learned.part, -1, held))
     parts: Any = saved.parts

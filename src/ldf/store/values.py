@@ -25,7 +25,7 @@ from ldf.checkpoint import plain
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.fit import Schedule
-from ldf.learned import Learned, Trained
+from ldf.learned import Learned, Sharpness, Trained
 from ldf.mappings import Mapping, Own
 from ldf.mappings.reader import Reader
 from ldf.mixed import Component, MixedModel, Mixture
@@ -50,7 +50,8 @@ KINDS_OF[Mapping].remove(Own)  # is named by a number: what it is made of is no 
 PARTS = (
     *(Auxiliary, Block, Blocks, Component, Ensemble, Ground, Images, Items, Learned, Member),
     *(MixedModel, Mixture, Model),
-    *(Preprocess, Schedule, Schema, Series, Shaped, Source, Sourced, SummedModel, Trained),
+    *(Preprocess, Schedule, Schema, Series, Shaped, Sharpness, Source, Sourced, SummedModel),
+    Trained,
 )
 KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values()))}
 CHOICES: dict[Any, tuple[str, tuple[str, ...]]] = {

@@ -149,7 +149,7 @@ def _smooth(model: SummedModel) -> list[Mapping]:
 
 def _copies(model: SummedModel, z: np.ndarray, seed: int) -> Copies:
     """Of all rows. Copies that lack the same are one, of their weight."""
-    there = z[:, -len(model.sources) :] > 0.5
+    there = model.there(z)
     noises = np.random.default_rng([seed, 2]).integers(2**32, size=COPIES, dtype=np.uint32)
     kept = np.stack([np.asarray(model.some(there, noise)) for noise in noises], 1)
     bits = 1 << np.arange(there.shape[1])
@@ -219,7 +219,7 @@ def _grow(
     if many > 1:  # a source alone has no others to wait for
         most = min(most, PATIENCE // WHILE)
     teaches = copies.there[:, number] & (one.training[copies.row] > 0)
-    there = z[:, -many:] > 0.5
+    there = model.there(z)
     watches = np.flatnonzero(there[:, number] & (one.watched > 0))  # as they are
     if most < 1 or not teaches.any() or not len(watches):
         return
@@ -275,7 +275,7 @@ def _compiled_terms(model: SummedModel, weights: Weights, ground: Ground, x: Arr
 def _score(one: Fit, y: dict[str, np.ndarray]) -> float:
     """Of the watched rows, as they are."""
     row = np.flatnonzero(one.watched > 0)
-    terms = _terms(one, row, one.job.z[row, -len(one.model.sources) :] > 0.5)
+    terms = _terms(one, row, one.model.there(one.job.z[row]))
     own = {name: values[row] for name, values in y.items()}
     log_predictive = one.model.log_predictive_given(sum(terms), one.job.ground, own)
     return float(np.average(np.asarray(log_predictive), weights=one.watched[row]))
