@@ -144,13 +144,15 @@ def _slopes(
     model = Model(model.family, Linear(by=model.mapping.formulation), model.certain)
     with jax.enable_x64(True):
         offset = ground.prior.zero().spread(reference.shape) if offset is None else offset
-        known: Any = (ground, *_padded((y, reference, offset)), share)
-        known = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), known)
+        held = (ground, *_padded((y, reference, offset)), share)
+        held = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), held)
+        begin, own, compared, others, part = held
 
     def at(outputs: np.ndarray) -> list[np.ndarray]:
         with jax.enable_x64(True):
             padded = _padded(np.float64(outputs))
-            found = _compiled_slopes(model, objective, *known, padded)
+            given = (begin, own, compared, others, part, padded)
+            found = _compiled_slopes(model, objective, *given)
         return [np.asarray(values)[: len(outputs)] for values in found]
 
     return at
