@@ -10,6 +10,7 @@ import json
 import sys
 import warnings
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -525,13 +526,33 @@ def test_a_flattened_network_is_what_one_may_ask_for() -> None:
     assert weights["shared"][0]["matrix"].shape == (SIZE**2, 2)
 
 
+def test_trees_read_the_tables_beside_images() -> None:
+    both = {"census": ["income"], "lights": ldf.Images(PATCHES)}
+    small = ldf.Convolution((2,), window=2, head=Network(shared=(2,), branch=()))
+    words: dict[str, Any] = {"auxiliary": both, "id": "cell"}
+    asked = Fusion("binomial", PRIMARY, **words, mapping=ldf.Trees())
+    spec = asked.spec(read(UNITS, asked.family_of(), asked.columns()))
+    each = spec.model(spec.ensemble.members[0]).each  # pyright: ignore
+    assert [type(own) for own in each] == [ldf.Trees, ldf.Convolution]
+    members = (Member(ldf.Trees(depth=1), learning_rate=0.3),)
+    words |= {"ensemble": replace(TINY, members=members), "mapping": {"lights": small}}
+    model = Fusion("binomial", PRIMARY, **words).fit(UNITS)
+    assert "by backfitting" in model.status_
+    forest, reader = model.learned_.trained[0].weights
+    assert forest["leaf"].shape[-1] == 2
+    assert np.isfinite(reader["reading"][0]["matrix"]).all()
+    table = model.pseudo_observations(UNITS)
+    together = model.posterior(UNITS, given="auxiliary").to_frame()["pseudo_observations"]
+    np.testing.assert_allclose(table.groupby("unit", sort=False)["n"].sum(), together, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"mapping": {"census": ldf.Convolution()}}, "reads images, and 'census' is a table"),
         ({"mapping": {"history": ldf.Attention()}}, "reads items, and 'history' is a series"),
         ({"mapping": {"light": ldf.Convolution()}}, "light"),
-        ({"mapping": {"lights": ldf.Trees()}}, "of trees is not for sources"),
+        ({"mapping": {"lights": ldf.Trees()}}, "reads a table, and 'lights' is images"),
         ({"mapping": {"lights": Network(by="rate")}}, "differs between sources"),
         ({"structure": ldf.Mixture(2)}, "is not for several sources"),
         ({"auxiliary": {"census": ["income"]}, "mapping": {"lights": Network()}}, "lights"),

@@ -114,7 +114,7 @@ def handed_over(monkeypatch: pytest.MonkeyPatch, spec: Spec, *more: Any) -> Rows
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr("ldf.train.fit", fit)
+        patch.setattr("ldf.train.networks.fit", fit)
         with pytest.raises(Stop):
             learn(spec, TABLE, 0, *more)
     return found[0]

@@ -247,7 +247,7 @@ def test_sources_are_left_out_at_random_but_never_all_of_a_row() -> None:
         ldf.Binomial(), Network(), sources=(Source("a", 0, 1), Source("b", 1, 2)), left_out=0.5
     )
     there = np.array([[True, True]] * 4000 + [[True, False]] * 4000)
-    kept = np.asarray(of._some(there, np.uint32(7)))
+    kept = np.asarray(of.some(there, np.uint32(7)))
     assert kept.any(1).all()
     assert (kept <= there).all()
     # Of two, both stay with chance 1/4, and if neither would, both do.
@@ -259,7 +259,6 @@ def test_sources_are_left_out_at_random_but_never_all_of_a_row() -> None:
     [
         ({"auxiliary": {"a": ["rich"], "b": ["rich"]}}, "'rich' is twice among auxiliary columns"),
         ({"structure": ldf.Mixture(2)}, "is not for several sources"),
-        ({"mapping": ldf.Trees()}, "trees"),
     ],
 )
 def test_what_sources_cannot_be_is_said(change: dict[str, Any], said: str) -> None:

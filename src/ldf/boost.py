@@ -10,6 +10,8 @@ closed-form predictive. XGBoost grows the trees; slopes and curvatures are exact
 bends upwards (a count far from its best) there is no Newton step, and the curvature is taken to be
 a share of the slope, which bounds the step.
 
+Beside other sources, what these say is an `offset` of each row: p(y_i | offset_i + T_x / sources).
+
 As everywhere, a fit stops when the rows that it watches have not been explained better for a while,
 and its best state is kept.
 """
@@ -60,10 +62,15 @@ def boost(
     penalty: float = 1e-2,
     dropout: float = 0.0,
     seed: int = 0,
+    begin: np.ndarray | None = None,
+    offset: Any = None,
+    share: float = 1.0,
 ) -> Boosted:
     """Learn trees from the rows that count by `training`, until those that count by `watched` gain
     nothing. A tree does without a share `dropout` of the columns. The penalty is on the squares of
-    a round's leaves, a row, as a network's is on its weights."""
+    a round's leaves, a row, as a network's is on its weights. Trees begin at the outputs
+    of others, if there are some. The offset is a statistic of each row, to which that of the trees
+    is added, counted `share` times."""
     import xgboost  # takes a while, and only those who boost need it
 
     trees: Any = model.mapping
@@ -72,17 +79,18 @@ def boost(
     weight = weight / weight[weight > 0].mean()
     counts = weight[:, None] > 0
     nothing = np.zeros((len(weight), model.outputs))
+    begin = nothing if begin is None else begin[used]
     reference = np.zeros(len(used)) if reference is None else reference
     slopes_at = _slopes(
         model, objective, ground, {name: values[used] for name, values in y.items()},
-        reference[used],
+        reference[used], None if offset is None else offset[used], share,
     )  # fmt: skip
     known: list[Any] = [None, None]
 
     def at(outputs: np.ndarray) -> list[np.ndarray]:
         """XGBoost asks for the score of what it has learned, then for the slopes there."""
         if known[0] is None or not np.array_equal(known[0], outputs):
-            known[:] = outputs, slopes_at(outputs)
+            known[:] = outputs, slopes_at(begin + outputs)
         return known[1]
 
     def steps(outputs: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -127,20 +135,24 @@ def boost(
 
 
 def _slopes(
-    model: Model, objective: Objective, ground: Ground, y: Any, reference: np.ndarray
-) -> Callable[[np.ndarray], list[np.ndarray]]:
+    model: Model, objective: Objective, ground: Ground, y: Any, reference: np.ndarray,
+    offset: Any = None, share: float = 1.0,
+) -> Callable[[np.ndarray], list[np.ndarray]]:  # fmt: skip
     """Of each row, at given outputs: its log-predictive, and the slope and curvature of its worth
     in each output. A round asks once, so what stays the same is handed to JAX here."""
     # Of the mapping only the formulation matters: one program serves trees of any depth.
     model = Model(model.family, Linear(by=model.mapping.formulation), model.certain)
     with jax.enable_x64(True):
-        held = (ground, *_padded((y, reference)))
-        begin, own, compared = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), held)
+        offset = ground.prior.zero().spread(reference.shape) if offset is None else offset
+        held = (ground, *_padded((y, reference, offset)), share)
+        held = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), held)
+        begin, own, compared, others, part = held
 
     def at(outputs: np.ndarray) -> list[np.ndarray]:
         with jax.enable_x64(True):
             padded = _padded(np.float64(outputs))
-            found = _compiled_slopes(model, objective, begin, own, compared, padded)
+            given = (begin, own, compared, others, part, padded)
+            found = _compiled_slopes(model, objective, *given)
         return [np.asarray(values)[: len(outputs)] for values in found]
 
     return at
@@ -148,10 +160,13 @@ def _slopes(
 
 @eqx.filter_jit
 def _compiled_slopes(
-    model: Model, objective: Objective, ground: Ground, y: Any, reference: Array, outputs: Array
-) -> tuple[Array, Array, Array]:
+    model: Model, objective: Objective, ground: Ground, y: Any, reference: Array, offset: Any,
+    share: Array, outputs: Array,
+) -> tuple[Array, Array, Array]:  # fmt: skip
     def log_predictive(outputs: Array) -> Array:
-        return model.log_predictive_given(model.from_outputs(outputs, ground), ground, y)
+        own = model.from_outputs(outputs, ground)
+        pseudo = offset + jax.tree.map(lambda leaf: leaf * share, own)
+        return model.log_predictive_given(pseudo, ground, y)
 
     def slope(outputs: Array) -> Array:
         # Rows are independent: the slope of their sum is the slope of each.

@@ -60,7 +60,7 @@ MANY = (
     Member(DEEP, "standard", dropout=0.2, penalty=1e-4, learning_rate=0.005),
     Member(Trees(depth=5), "standard", penalty=3e-3, learning_rate=0.1),
 )
-# Beside images, series and items: few, since each trains a network of these too.
+# Beside images, series, items and trees: few, since each learns these too.
 BESIDE = (
     Member(NETWORK, width=8),
     Member(NETWORK, "standard", width=32, dropout=0.2, penalty=1e-2),
@@ -98,8 +98,8 @@ class Ensemble:
 
     def settled(self, rows: int, preprocess: str | None = None, smooth: bool = False) -> Ensemble:
         """The members for so many rows with primary data; with one preprocessing for all, if one is
-        given. Those that then are alike are one. Where mappings have to be smooth, defaults are
-        without trees."""
+        given. Those that then are alike are one. Where they are to be smooth, defaults are without
+        trees."""
         members = self.members or (FEW if rows < LARGE else MANY)
         if smooth and not self.members:
             members = tuple(m for m in members if not isinstance(m.mapping, Trees))

@@ -29,7 +29,7 @@ from ldf.families.base import Family
 from ldf.frame import Frame
 from ldf.learn import learn
 from ldf.learned import Learned, Said
-from ldf.mappings import Given, Mapping, as_mapping
+from ldf.mappings import Given, Mapping, Trees, as_mapping
 from ldf.mixed import Mixture
 from ldf.objective import Objective, maximum_likelihood, model_selection
 from ldf.plan import Belief, Plan
@@ -37,6 +37,7 @@ from ldf.recognise import find_parts, parts_by_row
 from ldf.results import Posterior, Predictive, Units, coordinates
 from ldf.spec import Spec
 from ldf.statistic import Statistic
+from ldf.summed import can_read
 from ldf.table import Table, empirical_rate
 from ldf.train import Tell
 
@@ -190,9 +191,13 @@ class Fusion(BaseEstimator):
                 raise check.DataError("mapping", None, None, "is given beside an ensemble", remedy)
             ensemble = replace(ensemble, members=(Member(mapping),))
             if data.schema.blocks:
-                mappings = {source.name: mapping for source in sources}
-        elif data.schema.blocks and not ensemble.members:
-            ensemble = replace(ensemble, members=BESIDE)
+                mappings = {of.name: mapping for of in sources if can_read(mapping, of)}
+        elif not ensemble.members:
+            forests = [own for own in mappings.values() if isinstance(own, Trees)]
+            if forests and len(forests) == len(sources):  # there is nothing else to learn
+                ensemble = replace(ensemble, members=(Member(forests[0], "standard"),))
+            elif forests or data.schema.blocks:
+                ensemble = replace(ensemble, members=BESIDE)
         objective = self.objective
         if objective == store.CUSTOM:
             remedy = "set model.objective to it before you fit"

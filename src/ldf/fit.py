@@ -135,6 +135,13 @@ def start(model: Model, seed: int, inputs: int, width: Array, rows: Rows | None 
     return State(weights, moments, weights, worst, none, none, no, no)
 
 
+def onward(state: State, stopped: np.ndarray) -> State:
+    """The same weights on the way, at the beginning of another run: some fits stay as they are."""
+    none, no = np.zeros_like(state.epoch), np.zeros_like(state.failed)
+    worst = np.full_like(state.best_score, -np.inf)
+    return State(state.weights, state.moments, state.weights, worst, none, none, stopped, no)
+
+
 def fit(
     model: Model,
     rows: Rows,

@@ -49,7 +49,7 @@ class Spec:
 
     @property
     def smooth(self) -> bool:
-        """Whether mappings have to be: those of mixtures, and of several sources."""
+        """Whether default members are: those of mixtures, and of several sources."""
         return self.structure is not None or bool(self.sources)
 
     def kinds(self, member: Member) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ other sources are there, and can learn to be worth less beside one that it repea
 to meet rows without them: in learning, sources are left out at random.
 
 A source may be a table of columns, or an image, a series or a set of items: then its columns are
-the numbers of that, by the shape it has, and its mapping knows how to read them.
+the numbers of that, by the shape it has, and its mapping knows how to read them. Of tables some may
+have trees, which are then learned in turn with what is smooth ("backfitting").
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from ldf.model import Ground, Model
 from ldf.special import Array
 
 GOLDEN = 0x9E3779B9
+MOST = 8  # sources if some have trees, which answer beforehand for whatever others are there
 
 
 class Source(NamedTuple):
@@ -51,17 +53,25 @@ class Source(NamedTuple):
 READERS: dict[str, Reader] = {"image": Convolution(), "series": Recurrent(), "items": Attention()}
 
 
+def can_read(mapping: Mapping, source: Source) -> bool:
+    """Readers read what they are made for, trees read tables; others take any numbers."""
+    if isinstance(mapping, Trees):
+        return source.kind == "table"
+    return not isinstance(mapping, Reader) or mapping.reads == source.kind
+
+
 def mapping_of(source: Source, given: Mapping | None, of_tables: Mapping) -> Mapping:
     """A source's own mapping, or the one that suits its kind."""
     by = of_tables.formulation
     mapping = given or READERS.get(source.kind, of_tables)
-    if not isinstance(mapping, Reader):
-        return mapping
-    if mapping.reads != source.kind:
+    if not can_read(mapping, source):
         kinds = {"table": "a table", "image": "images", "series": "a series", "items": "items"}
-        problem = f"reads {kinds[mapping.reads]}, and '{source.name}' is {kinds[source.kind]}"
+        reads = getattr(mapping, "reads", "table")
+        problem = f"reads {kinds[reads]}, and '{source.name}' is {kinds[source.kind]}"
         remedy = "give this source another one, by mapping={source: mapping}"
         raise check.DataError("mapping", None, type(mapping).__name__, problem, remedy)
+    if not isinstance(mapping, Reader):
+        return mapping
     if given is None and by != mapping.formulation:  # a default one says what the others say
         mapping = replace(cast("Any", mapping), head=replace(mapping.head, by=by))
     return mapping.shaped(source.shape)
@@ -87,9 +97,10 @@ class SummedModel(Model):
     only: int | None = None
 
     def __check_init__(self) -> None:
-        if any(isinstance(mapping, Trees) for mapping in self.each):
-            remedy = "give a network or a linear mapping"
-            raise check.DataError("mapping", None, None, "of trees is not for sources", remedy)
+        if self.way == "backfitting" and len(self.sources) > MOST:
+            problem = f"of trees is for {MOST} sources at most"
+            remedy = "join some of them, or give all a network"
+            raise check.DataError("sources", None, len(self.sources), problem, remedy)
         if any(mapping.formulation != self.mapping.formulation for mapping in self.each):
             remedy = "give all mappings the same `by`"
             raise check.DataError("by", None, None, "differs between sources", remedy)
@@ -102,6 +113,8 @@ class SummedModel(Model):
     @property
     def way(self) -> str:
         ways = {mapping.way for mapping in self.each}
+        if "boosting" in ways:
+            return "backfitting"
         return ways.pop() if len(ways) == 1 else "gradients"
 
     @property
@@ -153,9 +166,22 @@ class SummedModel(Model):
         dropout: Array | float = 0.0,
         noise: Array | None = None,
     ) -> Any:
-        many, there = len(self.sources), x[:, -len(self.sources) :] > 0.5
+        terms = self.terms(weights, ground, x, dropout, noise)
+        return sum(terms[1:], start=terms[0])
+
+    def terms(
+        self,
+        weights: Weights,
+        ground: Ground,
+        x: Array,
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> list[Any]:
+        """Of the sum, one a source; or that of the only one."""
+        many = len(self.sources)
+        there = x[:, -many:] > 0.5
         if noise is not None:
-            there = self._some(there, noise)
+            there = self.some(there, noise)
         terms = []
         for number, source in enumerate(self.sources):
             if self.only not in (None, number):
@@ -172,9 +198,9 @@ class SummedModel(Model):
             term = alone.pseudo_observations(weights[number], ground, view, *dropped)
             # Together they begin at the ground, which is what one mapping begins at.
             terms.append(jax.tree.map(lambda leaf, own=own: _where(own, leaf / many), term))
-        return sum(terms[1:], start=terms[0])
+        return terms
 
-    def _some(self, there: Array, noise: Array) -> Array:
+    def some(self, there: Array, noise: Array) -> Array:
         """Without those that are left out; a row keeps what it has rather than nothing."""
         rows, many = there.shape
         cells = jnp.arange(rows * many, dtype=jnp.uint32).reshape(rows, many)

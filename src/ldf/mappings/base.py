@@ -54,7 +54,8 @@ class Mapping(eqx.Module):
     @property
     def way(self) -> str:
         """How it is learned: by "gradients", to the last digit by "newton" (if the outputs are
-        linear in all weights that are not fixed), or by "boosting"."""
+        linear in all weights that are not fixed), or by "boosting". Several sources
+        of which some have trees are learned by "backfitting"."""
         return "gradients"
 
     @property

@@ -208,19 +208,29 @@ def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) ->
         array = getattr(ground, name)
         _need(f"{at}.ground.{name}", np.shape(array) == (model.outputs,) and _floats(array))
     for name in ("weights", "held"):
-        tree = getattr(trained, name)
-        trees = None
-        if isinstance(model.mapping, Trees):
-            _need(f"{at}.{name}.column", _between(tree["column"], 0, columns))
-            trees = np.shape(tree["leaf"])[1]
+        tree, rng = getattr(trained, name), np.random.default_rng(0)
         seen = columns if sources else columns * len(blocks)
-        like = model.init(np.random.default_rng(0), seen, trees)
+        like = model.init(rng, seen)
+        if isinstance(model.mapping, Trees) and not sources:
+            like = _like_forest(model.mapping, tree, seen, model.outputs, f"{at}.{name}")
+        for number, mapping in enumerate(mappings if sources else ()):
+            if isinstance(mapping, Trees):
+                seen = sources[number].stop - sources[number].start + several - 1
+                place = f"{at}.{name}.{number}"
+                like[number] = _like_forest(mapping, tree[number], seen, model.outputs, place)
         leaves, wanted = jax.tree.leaves(tree), jax.tree.leaves(like)
         same = jax.tree.structure(tree) == jax.tree.structure(like)
         _need(f"{at}.{name}", same and leaves and np.ndim(leaves[0]) and len(leaves[0]) > 0)
         for leaf, other in zip(leaves, wanted, strict=True):
             _need(f"{at}.{name}", np.shape(leaf) == (len(leaves[0]), *other.shape))
             _need(f"{at}.{name}", leaf.dtype.kind == other.dtype.kind)
+
+
+def _like_forest(mapping: Trees, forest: Any, inputs: int, outputs: int, at: str) -> Any:
+    """As many trees as there are, if they ask for columns that are there."""
+    _need(f"{at}.column", _between(forest["column"], 0, inputs))
+    _need(f"{at}.leaf", np.shape(forest["leaf"])[2:] == (outputs, 2**mapping.depth))
+    return mapping.init(np.random.default_rng(0), inputs, outputs, np.shape(forest["leaf"])[1])
 
 
 def _refuse_other_form(preprocess: Any, source: Source, at: str) -> int:
