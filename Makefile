@@ -9,7 +9,7 @@
 #   make format          let ruff fix and format in place
 #   make bench-numerics  accuracy and speed of the numerics
 #   make bench-fit       speed of training, beside PyTorch if it is in $(VENV)
-#   make bench-quality   held-out scores on the real data of DATA, about an hour
+#   make bench-quality   held-out scores on the real data of DATA, an hour and a half
 #   make bench-mappings  each mapping alone and a stacked mixture of them, on DATA, half an hour
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-studies   the paper's two studies, on shipped data and on DATA, forty minutes
