@@ -172,6 +172,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = simulated(options)
+    written(lines, options.page)
     if (options.data / "malawi_electrification.csv").exists():
         rows, number = malawi(options.data)
         lines += [
@@ -185,10 +186,14 @@ def main() -> None:
             z = (observed - expected) / error
             holds = f"{observed:.1%} | {expected:.1%} | {z:+.1f}"
             lines.append(f"| {name} | {holds} | {p_value:.3f} | {score:.4f} |")
+    print(written(lines, options.page))
+
+
+def written(lines: list[str], page: Path | None) -> str:
     text = "\n".join(lines) + "\n"
-    print(text)
-    if options.page is not None:
-        options.page.write_text(text)
+    if page is not None:
+        page.write_text(text)
+    return text
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import pytest
 import scipy.stats
 
 import ldf
-from ldf import DataError
+from ldf import DataError, assess
 from ldf.distributions import Beta, Dirichlet, mixture
 from ldf.results import Posterior, Predictive, Units, narrowest
 from ldf.statistic import ClassCounts, Trials
@@ -256,3 +256,10 @@ def test_bad_questions_get_one_sentence(run: Callable[[], Any], sentence: str) -
     with pytest.raises(DataError) as error:
         run()
     assert str(error.value) == sentence
+
+
+def test_what_a_model_answers_with_is_assessed_as_its_distribution() -> None:
+    theta = np.array([0.3, 0.7, 0.4, 0.5])
+    np.testing.assert_array_equal(
+        assess.pit(POST, theta, 0), assess.pit(POST.distribution, theta, 0)
+    )

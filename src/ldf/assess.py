@@ -326,9 +326,11 @@ def _beside(column: str, law: Any, values: Any, counted: Any) -> tuple[Any, np.n
 
 
 def _host(law: Any) -> Any:
-    """In NumPy's float64, in which a number just below another is another."""
+    """In NumPy's float64, in which a number just below another is another. What a model answers
+    with has its distribution in it."""
     return jax.tree.map(
-        lambda leaf: np.asarray(leaf, float) if isinstance(leaf, jax.Array) else leaf, law
+        lambda leaf: np.asarray(leaf, float) if isinstance(leaf, jax.Array) else leaf,
+        getattr(law, "distribution", law),
     )
 
 
