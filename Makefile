@@ -111,7 +111,7 @@ bench-studies: $(STAMP)
 	$(CPU) $(BIN)/python bench/studies.py --data $(DATA) --page docs/studies-measured.md
 
 bench-sources: $(STAMP)
-	$(CPU) $(BIN)/python bench/sources.py --data $(DATA)
+	$(CPU) $(BIN)/python bench/sources.py --data $(DATA) --page docs/sources-measured.md
 
 bench-architectures: $(STAMP)
 	$(CPU) $(BIN)/python bench/architectures.py --page docs/architectures-measured.md \

@@ -13,7 +13,7 @@ Then Malawi's survey areas, their 24 columns in four sources, five folds: how of
 held-out areas hold what was counted, beside what they should, and whether the randomised PIT is
 uniform, whatever the areas lack.
 
-    python bench/sources.py [--data ../shared/data] [--draws 10] [--retrained 3] [--page FILE]
+    python bench/sources.py [--data ../shared/data] [--draws 5] [--retrained 2] [--page FILE]
                             [--prior weak]
 """
 
@@ -165,8 +165,8 @@ def simulated(options: argparse.Namespace) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--retrained", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--retrained", type=int, default=2)
     parser.add_argument("--prior", default="weak", choices=("weak", "fitted"))
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
