@@ -170,10 +170,10 @@ def test_a_row_learned_from_is_answered_for_by_a_fit_without_it(model: Fusion) -
         z = member.preprocess.apply(data.x[[row]])
         weights = _part(member.held, learned.part[row])
         alone = member.model.pseudo_observations(weights, member.ground, z)
+        usual = member.model.usual(member.ground)
+        wanted = learned.correction.corrected(alone, usual, np.ones((1, 0), bool))
         found = learned.said(data.x, learned.part).pseudo.successes[j, row]
-        assert found == pytest.approx(
-            learned.sharpness.times[0] * float(alone.successes[0]), rel=1e-5
-        )
+        assert found == pytest.approx(float(wanted.successes[0]), rel=1e-5)
 
 
 def _part(weights: Any, part: int) -> Any:

@@ -250,6 +250,18 @@ def _a_prior(case: Case) -> Any:
 @every_family
 @search
 @given(data=st.data())
+def test_observations_that_are_moved_say_what_they_were_moved_to(case: Case, data: Any) -> None:
+    """And as many, or as precise ones, as before: moved back they are what they were."""
+    one, two = (case.family.prior(**data.draw(case.priors)) for _ in range(2))
+    there = one.moved(two.location)
+    np.testing.assert_allclose(there.location, two.location, rtol=1e-7, atol=1e-7)
+    back = there.moved(one.location)
+    np.testing.assert_allclose(numbers_of(back), numbers_of(one), rtol=1e-6, atol=1e-9)
+
+
+@every_family
+@search
+@given(data=st.data())
 def test_draws_have_the_moments_of_what_they_are_drawn_from(case: Case, data: Any) -> None:
     natural = case.family.prior(**data.draw(case.priors))
     posterior = case.family.posterior(natural)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -21,11 +21,12 @@ from ldf.ensemble import Ensemble, Member
 from ldf.fit import Rows, Schedule
 from ldf.ground import PENALTY, ground_of
 from ldf.learn import learn, stacked
-from ldf.learned import Learned, Sharpness, Trained
+from ldf.learned import Correction, Learned, Trained
 from ldf.mappings import Linear, Network
 from ldf.model import Model
 from ldf.objective import balanced_weights, model_selection
 from ldf.spec import Spec
+from ldf.statistic import Trials
 from ldf.table import Table, empirical_rate
 
 room: Any = import_module("ldf.learn")
@@ -146,8 +147,8 @@ def test_the_fit_that_answers_for_a_row_neither_learned_from_it_nor_watched_it(
 
 def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training row's pseudo-observations do not know its own y, to the bit. Parts are stratified
-    by y, the ground (two numbers) and the sharpness (one) are fitted to all training rows, so these
-    are held fixed."""
+    by y, the ground (two numbers) and the correction (three) are fitted to all training rows, so
+    these are held fixed."""
     part, row = usual()[0].part, 7
     parts, ground_of = room._parts, room.ground_of
     # The parts and the ground of the unchanged rows, whatever is asked for.
@@ -157,9 +158,8 @@ def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         room, "ground_of", lambda model, prior, of, *a: ground_of(model, prior, TABLE, *a)
     )
-    before, after = (
-        replace(one, sharpness=Sharpness.alike(1.0)) for one in (usual()[0], run(changed([row]))[0])
-    )
+    both = usual()[0], run(changed([row]))[0]
+    before, after = (replace(one, correction=Correction.of_all(1.0)) for one in both)
     np.testing.assert_array_equal(after.part, part)
     old, new = (np.asarray(one.said(TABLE.x, part).pseudo.n) for one in (before, after))
     mine = part == part[row]
@@ -180,9 +180,15 @@ def test_a_rows_own_data_move_the_ground_by_one_row_in_many() -> None:
     assert 0 < np.abs(one.centre - two.centre).max() < 5 / rows.sum()
 
 
-def test_a_rows_own_data_move_the_sharpness_by_little() -> None:
-    one, two = (run(of)[0].sharpness.times[0] for of in (TABLE, changed([7])))
-    assert one == pytest.approx(two, rel=0.1)
+def test_a_rows_own_data_move_the_correction_by_little() -> None:
+    """The fits being the same."""
+    before = usual()[0]
+    ensemble, trained = SPEC.ensemble, list(before.trained)
+    after = room.combined(ensemble, changed([7]), trained, before.part, "").correction
+    assert after.times[0] == pytest.approx(before.correction.times[0], rel=0.1)
+    assert after.stretch == pytest.approx(before.correction.stretch, rel=0.05)
+    assert after.level == pytest.approx(before.correction.level, abs=0.05)
+    assert after.stretch != before.correction.stretch
 
 
 def test_nothing_outside_a_training_set_matters_to_it() -> None:
@@ -249,7 +255,7 @@ def by_hand(t: Trained, x: np.ndarray) -> np.ndarray:
 
 
 def test_a_new_row_is_answered_for_by_the_mean_of_all_parts_and_a_training_row_by_its_own() -> None:
-    one = replace(usual()[0], sharpness=Sharpness.alike(1.0))
+    one = replace(usual()[0], correction=Correction.of_all(1.0))
     new = np.random.default_rng(5).normal(size=(20, P))
     for k, t in enumerate(one.trained):
         fresh = one.said(new).pseudo[k]
@@ -287,7 +293,7 @@ def test_the_best_member_is_the_one_with_the_best_score_out_of_fold() -> None:
         ] / TABLE.weight[rows].sum()
         (kept,) = one.trained
         assert kept.score == pytest.approx(max(scores), rel=1e-12)
-        assert one.sharpness.times == [1]
+        assert one.correction.times == [1] == one.correction.stretch
         assert same(kept.weights, all_of_them.trained[int(np.argmax(scores))].weights)
         np.testing.assert_array_equal(one.share, [1.0])
 
@@ -300,26 +306,48 @@ def test_equal_members_answer_equally() -> None:
 # --- stacking -----------------------------------------------------------------------------------
 
 
-def test_the_sharpness_is_the_likeliest_of_a_grid() -> None:
-    """Out of fold, with the shares stacked anew at each."""
+def test_the_correction_is_the_likeliest_of_a_grid() -> None:
+    """Out of fold, with the shares stacked anew at each, and little expected to be wrong."""
     one = usual()[0]
     rows = one.part >= 0
     y, weight = {name: v[rows] for name, v in TABLE.y.items()}, TABLE.weight[rows]
+    before = [t.said(TABLE.x[rows], one.part[rows]).pseudo for t in one.trained]
+    spread = np.mean([np.log(p.successes / p.failures).std() for p in before])
 
-    def score(sharpness: float) -> float:
-        each = [t.said(TABLE.x[rows], one.part[rows], sharpness) for t in one.trained]
+    def score(times: float, stretch: float, level: float) -> float:
+        correction = Correction.of_all(times, stretch, [level * spread])
+        each = [t.said(TABLE.x[rows], one.part[rows], correction) for t in one.trained]
         scores = np.stack([said.log_score(FAMILY, y) for said in each])
-        return weight @ logsumexp(scores, axis=0, b=stacked(scores, weight)[:, None])
+        likely = weight @ logsumexp(scores, axis=0, b=stacked(scores, weight)[:, None])
+        return likely - (np.log(stretch) ** 2 + level**2) / 0.2**2 / 2
 
-    grid = np.geomspace(0.5, 2, 81)
-    best = grid[np.argmax([score(sharpness) for sharpness in grid])]
-    assert one.sharpness.times[0] == pytest.approx(best, rel=0.04)
-    assert score(one.sharpness.times[0]) > score(1.0)
+    found = np.array([one.correction.times[0], one.correction.stretch, 0.0])
+    found[2] = one.correction.level[0] / spread
+    for which, grid in enumerate(
+        (np.geomspace(0.5, 2, 81), np.geomspace(0.5, 2, 81), np.linspace(-1, 1, 81))
+    ):
+        others = [np.where(np.arange(3) == which, value, found) for value in grid]
+        best = grid[np.argmax([score(*v) for v in others])]
+        assert found[which] == pytest.approx(best, abs=0.05)
+    assert score(*found) > score(1.0, 1.0, 0.0)
 
 
-def test_members_that_differ_are_sharper_together_than_apart() -> None:
-    """Each of two members knows a half of what there is to know and is right about how sure it is;
-    their mixture is too wide until T_x counts more."""
+class Said(NamedTuple):
+    """What two members say who each know a half of what there is to know, and are right about how
+    sure they are."""
+
+    y: dict[str, np.ndarray]
+    each: list[Trials]
+    weight: np.ndarray = np.ones(4000)
+    spread: np.ndarray = np.ones(1)
+
+    def scores(self, correction: Correction) -> np.ndarray:
+        usual = Trials(np.array(1.0), np.array(1.0))
+        every = [correction.corrected(one, usual, np.ones((4000, 0), bool)) for one in self.each]
+        return np.stack([FAMILY.log_predictive(one, **self.y) for one in every])
+
+
+def two_halves() -> tuple[Said, np.ndarray]:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 2))
     centre = expit(x.sum(1))
@@ -334,16 +362,46 @@ def test_members_that_differ_are_sharper_together_than_apart() -> None:
             return -st.betabinom.logpmf(y["successes"], 50, n * rate, n * (1 - rate)).sum()
 
         n = np.exp(scipy.optimize.minimize_scalar(loss, bounds=(-2, 5), method="bounded").x)
-        said.append((n * rate, n * (1 - rate)))
+        said.append(Trials(n * rate, n * (1 - rate)))
+    return Said(y, said), theta
 
-    def scores(sharpness: float) -> np.ndarray:
-        return np.stack([
-            st.betabinom.logpmf(y["successes"], 50, sharpness * a, sharpness * b) for a, b in said
-        ])  # fmt: skip
 
-    share, sharpness = room._stacked_and_sharpened(scores, np.ones(4000))
+def test_members_that_differ_are_sharper_together_than_apart() -> None:
+    """Their mixture is too wide until T_x counts more."""
+    said, _ = two_halves()
+    share, sharpness = room._stacked_and_sharpened(
+        lambda times: said.scores(Correction.of_all(times)), np.ones(4000)
+    )
     np.testing.assert_allclose(share, 0.5, atol=0.05)
     assert sharpness > 1.1
+
+
+def test_members_that_differ_are_further_from_the_usual_together_than_apart() -> None:
+    """The mean of two that are right about their rates is too near the middle: where it says that
+    rates are low they are lower. Corrected, it is nearer to the truth at both ends."""
+    said, theta = two_halves()
+    share, correction = room._stretched(cast("Any", said), np.full(2, 0.5), 1.0)
+
+    def rates(of: Correction) -> np.ndarray:
+        usual = Trials(np.array(1.0), np.array(1.0))
+        every = [of.corrected(one, usual, np.ones((4000, 0), bool)) for one in said.each]
+        return share @ np.stack([one.successes / one.n for one in every])
+
+    plain, corrected = rates(Correction.of_all(1.0)), rates(correction)
+    low, high = plain < np.quantile(plain, 0.1), plain > np.quantile(plain, 0.9)
+    assert correction.stretch > 1.1
+    for end, sign in ((low, -1), (high, 1)):
+        before, after = (sign * (theta[end] - rate[end]).mean() for rate in (plain, corrected))
+        assert before > 0.05
+        assert 0 < after < 0.9 * before
+
+
+def test_nothing_corrected_is_nothing() -> None:
+    none = Trials(np.zeros(2), np.array([0.0, 3.0]))
+    usual = Trials(np.array(1.0), np.array(4.0))
+    found = Correction.of_all(2.0, 1.5, [0.1]).corrected(none, usual, np.ones((2, 0), bool))
+    np.testing.assert_allclose(found.successes, 0.0)
+    np.testing.assert_allclose(found.failures, [0.0, 6.0])
 
 
 def test_stacked_weights_are_the_likeliest_of_a_grid() -> None:

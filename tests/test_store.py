@@ -29,14 +29,14 @@ from ldf import check, store
 from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, load
 from ldf.fit import Schedule
-from ldf.learned import Learned, Sharpness, Trained
+from ldf.learned import Correction, Learned, Trained
 from ldf.mappings import Fourier, GaussianProcess, Linear, Network, Splines, Trees
 from ldf.model import Ground, Model
 from ldf.objective import model_selection
 from ldf.preprocess import Preprocess
 from ldf.schema import Auxiliary, Schema
 from ldf.store import files
-from ldf.store.files import NUMBERS, SPECS
+from ldf.store.files import FORMAT, NUMBERS, SPECS
 
 SCHEDULE = Schedule(epochs=20, patience=5, batch=64, chunk=5, places=4)
 TINY = Ensemble((Member(Network(shared=(4,), branch=())),), parts=3, schedule=SCHEDULE)
@@ -151,7 +151,7 @@ def test_the_file_is_json_and_arrays_that_people_can_read(saved: Path) -> None:
         text = archive.read(SPECS).decode()
         arrays = safetensors.load(archive.read(NUMBERS))
     specs = json.loads(text)
-    assert [specs[n] for n in ("format", "kind")] == [1, "Fusion"]
+    assert [specs[n] for n in ("format", "kind")] == [FORMAT, "Fusion"]
     assert specs["model"]["arguments"]["ensemble"]["members"][0]["mapping"]["shared"] == [4]
     assert specs["model"]["learned"]["trained"][0]["model"]["family"]["is"] == "Binomial"
     assert "Süd" in text
@@ -229,7 +229,7 @@ def made(family: ldf.Family, mapping: Any, members: int = 2) -> Fusion:
     )  # fmt: skip
     fitted = Fusion(family, {}, ["a", "b"], prior=prior, mapping=mapping)
     share, part = np.full(members, 1 / members), np.array([-1, 0, 2])
-    fitted.learned_ = Learned(trained, share, part, "Done.", Sharpness.alike(1.1))
+    fitted.learned_ = Learned(trained, share, part, "Done.", Correction.of_all(1.1))
     fitted.family_, fitted.notes_ = family, ("A note.",)
     fitted.schema_ = Schema((Auxiliary("a", "number"), Auxiliary("b", "category", ("x", "y"))))
     fitted.parts_ = {b"12345678": [0, 2], b"\0" * 8: [1]}
@@ -476,8 +476,8 @@ SENTENCES: list[tuple[str, Callable[[File], bytes], str]] = [
     ),
     (
         "a newer format",
-        with_specs(format=2, more="of it"),
-        "was written by a newer ldf (format 2, this one reads 1); update ldf.",
+        with_specs(format=FORMAT + 1, more="of it"),
+        f"was written by a newer ldf (format {FORMAT + 1}, this one reads {FORMAT}); update ldf.",
     ),
     (
         "another kind",

@@ -17,7 +17,7 @@ import ldf
 from ldf import DataError, Ensemble, Fusion, Linear, Member, Network
 from ldf.ensemble import NETWORK
 from ldf.learn import UNUSUAL
-from ldf.learned import Sharpness
+from ldf.learned import Correction
 from ldf.summed import Source, SummedModel
 
 PRIMARY = {"successes": "lit", "trials": "asked"}
@@ -144,13 +144,15 @@ def test_information_is_the_divergence_from_without_the_source_to_with_it() -> N
 
 
 def test_a_subset_of_sources_that_nobody_knows_has_the_mean_sharpness_of_the_nearest() -> None:
-    known = Sharpness(np.array([[True, True], [True, False]]), np.array([1.2, 0.3]))
+    none = Correction.of_all(1.0)
+    subsets = np.array([[True, True], [True, False]])
+    known = none._replace(there=subsets, times=np.array([1.2, 0.3]))
     asked = np.array([[True, False], [True, True], [False, True], [False, False]])
-    np.testing.assert_allclose(known.of(asked), [0.3, 1.2, 1.2, 0.3])
-    tied = Sharpness(~np.eye(3, dtype=bool), np.array([0.5, 1.0, 2.0]))
-    np.testing.assert_allclose(tied.of(np.ones((1, 3), bool)), [1.0])
-    one_table = Sharpness.alike(0.7)
-    np.testing.assert_allclose(one_table.of(np.ones((4, 0), bool)), 0.7)
+    np.testing.assert_allclose(known.times_in(asked), [0.3, 1.2, 1.2, 0.3])
+    tied = none._replace(there=~np.eye(3, dtype=bool), times=np.array([0.5, 1.0, 2.0]))
+    np.testing.assert_allclose(tied.times_in(np.ones((1, 3), bool)), [1.0])
+    one_table = Correction.of_all(0.7)
+    np.testing.assert_allclose(one_table.times_in(np.ones((4, 0), bool)), 0.7)
 
 
 def test_the_sharpness_of_a_subset_is_the_likeliest_of_a_grid_for_rows_with_just_these() -> None:
@@ -158,26 +160,28 @@ def test_the_sharpness_of_a_subset_is_the_likeliest_of_a_grid_for_rows_with_just
     fitted = model()
     learned, table = fitted.learned_, VILLAGES[VILLAGES["lit"].notna()]
     census = [True, False, False]
-    place = learned.sharpness.there.tolist().index(census)
+    place = learned.correction.there.tolist().index(census)
     only = table.assign(bright=np.nan, dice=np.nan, kind=None)
     data, _, part = fitted._read(table)
     bare, _, _ = fitted._read(only)
     usual = _usual(fitted, data, part)
 
     def score(times: float) -> float:
-        likely = learned.trained[0].said(bare.x, part, times).log_score(fitted.family_, data.y)
+        said = learned.trained[0].said(bare.x, part, Correction.of_all(times, sources=3))
+        likely = said.log_score(fitted.family_, data.y)
         return likely.sum() - (np.log(times / usual) / UNUSUAL) ** 2 / 2
 
     grid = np.exp(np.linspace(-0.69, 0.69, 100))
     best = grid[np.argmax([score(times) for times in grid])]
-    assert learned.sharpness.times[place] == pytest.approx(best, rel=0.03)
+    assert learned.correction.times[place] == pytest.approx(best, rel=0.03)
 
 
 def _usual(fitted: Fusion, data: Any, part: np.ndarray) -> float:
     """Of all rows as they are, by a grid."""
     grid = np.exp(np.linspace(-0.69, 0.69, 400))
     only = fitted.learned_.trained[0]
-    scores = [only.said(data.x, part, t).log_score(fitted.family_, data.y).sum() for t in grid]
+    every = [Correction.of_all(times, sources=3) for times in grid]
+    scores = [only.said(data.x, part, c).log_score(fitted.family_, data.y).sum() for c in every]
     return float(grid[np.argmax(scores)])
 
 

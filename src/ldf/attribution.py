@@ -176,7 +176,7 @@ class _Fits:
 
     def __init__(self, learned: Learned, part: int) -> None:
         self.trained = [trained.without(part) for trained in learned.trained]
-        self.share, self.sharpness = learned.share, learned.sharpness
+        self.share, self.correction = learned.share, learned.correction
 
     def mixed(self, x: np.ndarray, background: np.ndarray, cells: np.ndarray) -> tuple[Any, Any]:
         """T_x of rows that have some cells of a unit and the others of a background row, and of the
@@ -195,7 +195,7 @@ class _Fits:
         return mixed, whole
 
     def _said(self, trained: Trained, z: np.ndarray) -> Any:
-        return trained.said_of(z, None, self.sharpness.of(trained.model.there(z))).mean()
+        return trained.said_of(z, None, self.correction).mean()
 
 
 def value_of(of: str, component: int | None, family: Any) -> Callable[[Any], np.ndarray]:

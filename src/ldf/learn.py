@@ -13,10 +13,10 @@ all training rows, a row's own among them, and so are the parts, which are strat
 Members answer as a mixture. Its weights are equal, or stacked: those under which the mixture best
 explains the training rows out of fold; or all weight goes to the best member, which is how a random
 search is decided. A mixture of members that each are as sure as they should be is less sure than it
-should be: their differences come on top. So with the weights one more number is learned, how often
-T_x counts (decision 19); where rows may lack sources, it is learned for each subset of them
-(decision 28). Several training sets (the folds of a cross-validation) are learned at
-once.
+should be: their differences come on top. So with the weights a correction is learned: how often T_x
+counts (decision 19), for each subset of sources where rows may lack some (decision 28); and, of one
+table, how far from the usual it is to be (decision 31). Several training sets (the folds of a
+cross-validation) are learned at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ldf import check, folds
 from ldf.ensemble import Ensemble
 from ldf.fit import State
 from ldf.ground import ground_of, log_reference
-from ldf.learned import Learned, Said, Sharpness, Trained
+from ldf.learned import Correction, Learned, Said, Trained
 from ldf.objective import balanced_weights, maximum_likelihood
 from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.spec import Spec
@@ -44,6 +44,8 @@ from ldf.train import Job, Tell, train
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
 FEW_SOURCES = 5  # of which all subsets are looked at
+USUAL = 0.2  # how far the stretch's logarithm, and the level beside units' spread, may be expected
+ROUNDS = 3  # of shares, and of the correction given them
 
 
 def learn(
@@ -145,20 +147,23 @@ def combined(
 ) -> Learned:
     """Members that learned from the same rows, without the same parts, as one answer."""
     many, sources = len(trained), trained[0].model.there(table.x[:0]).shape[1]
-    share, sharpness = np.full(many, 1 / many), Sharpness.alike(1.0, sources)
+    share, correction = np.full(many, 1 / many), Correction.of_all(1.0, sources=sources)
     if ensemble.parts > 1:
         rows = part >= 0
         y, weight = {name: values[rows] for name, values in table.y.items()}, table.weight[rows]
         unseen = _Unseen.of(trained, table.x[rows], part[rows], y, weight)
         if ensemble.combine == "stack":
-            share, usual = _stacked_and_sharpened(unseen.scores, weight)
-            sharpness = _by_subset(unseen, share, usual)
-        means = unseen.scores(sharpness.of(unseen.there)) @ (weight / weight.sum())
+            share, times = _stacked_and_sharpened(unseen.sharpened, weight)
+            if sources:
+                correction = _by_subset(unseen, share, times)
+            else:
+                share, correction = _stretched(unseen, share, times)
+        means = unseen.scores(correction) @ (weight / weight.sum())
         trained = [t._replace(score=float(mean)) for t, mean in zip(trained, means, strict=True)]
     if ensemble.combine == "best":
         best = int(np.argmax([t.score for t in trained]))
         trained, share = [trained[best]], np.ones(1)
-    return Learned(tuple(trained), share, part, status, sharpness)
+    return Learned(tuple(trained), share, part, status, correction)
 
 
 def _stacked_and_sharpened(
@@ -183,6 +188,29 @@ def _least(loss: Callable[[float], float]) -> float:
     return float(np.exp(found.x))
 
 
+def _stretched(unseen: _Unseen, share: np.ndarray, times: float) -> tuple[np.ndarray, Correction]:
+    """The shares and the correction under which the rows are likeliest, if no more is expected to
+    be wrong than `USUAL`: few rows change little."""
+    spread, weight = unseen.spread, unseen.weight
+
+    def correction(v: np.ndarray) -> Correction:
+        return Correction.of_all(np.exp(v[0]), np.exp(v[1]), v[2:] * spread)
+
+    def loss(v: np.ndarray) -> float:
+        likely = logsumexp(unseen.scores(correction(v)), 0, b=share[:, None]) @ weight
+        return float((v[1:] ** 2).sum() / USUAL**2 / 2 - likely)
+
+    found = np.array([np.log(times), 0.0, *np.zeros_like(spread)])
+    bounds = [(-SHARPEST, SHARPEST)] * 2 + [(-1.0, 1.0)] * len(spread)
+    for _ in range(ROUNDS):
+        options = {"maxiter": 20, "eps": 1e-4}
+        found = scipy.optimize.minimize(
+            loss, found, method="L-BFGS-B", bounds=bounds, options=options
+        ).x
+        share = stacked(unseen.scores(correction(found)), weight)
+    return share, correction(found)
+
+
 class _Unseen(NamedTuple):
     """Rows, and what each member says of them by a fit that has not seen them."""
 
@@ -201,13 +229,22 @@ class _Unseen(NamedTuple):
     def there(self) -> np.ndarray:
         return self.trained[0].model.there(self.x)
 
-    def scores(self, times: Any) -> np.ndarray:
-        """Members × rows, where T_x counts so many times."""
-        family, found = self.trained[0].model.family, []
-        for t, own in zip(self.trained, self.said, strict=True):
-            natural = t.natural(own.pseudo * times, t.model.bare(self.x))
-            found.append(own._replace(natural=natural).log_score(family, self.y))
-        return np.stack(found)
+    @property
+    def spread(self) -> np.ndarray:
+        """How much units differ in what is said of them: the mean over members."""
+        said = [own.pseudo.location for own in self.said]
+        return np.mean([one.std((0, 1), where=np.isfinite(one)) for one in said], 0)
+
+    def scores(self, correction: Correction) -> np.ndarray:
+        """Members × rows."""
+        family = self.trained[0].model.family
+        pairs = zip(self.trained, self.said, strict=True)
+        each = [t.corrected(own, self.x, correction) for t, own in pairs]
+        return np.stack([own.log_score(family, self.y) for own in each])
+
+    def sharpened(self, times: float) -> np.ndarray:
+        """Members × rows, where T_x counts so many times in all of them."""
+        return self.scores(Correction.of_all(times, sources=self.there.shape[1]))
 
     def with_only(self, kept: np.ndarray) -> _Unseen:
         """Those that have these sources, without the others."""
@@ -218,22 +255,20 @@ class _Unseen(NamedTuple):
         return _Unseen.of(self.trained, model.lacking(x, kept), part, y, weight)
 
 
-def _by_subset(unseen: _Unseen, share: np.ndarray, usual: float) -> Sharpness:
+def _by_subset(unseen: _Unseen, share: np.ndarray, usual: float) -> Correction:
     """A sharpness for each subset of sources, from rows that have these, as if they had no others.
     It may be other than usual by what these rows tell."""
-    sources = unseen.there.shape[1]
-    if not sources:
-        return Sharpness.alike(usual)
 
     def best(some: _Unseen) -> float:
         def loss(log_times: float) -> float:
-            likely = logsumexp(some.scores(np.exp(log_times)), 0, b=share[:, None]) @ some.weight
+            likely = logsumexp(some.sharpened(np.exp(log_times)), 0, b=share[:, None]) @ some.weight
             return ((log_times - np.log(usual)) / UNUSUAL) ** 2 / 2 - float(likely)
 
         return _least(loss) if len(some.x) else usual
 
-    subsets = _subsets(sources)
-    return Sharpness(subsets, np.array([best(unseen.with_only(kept)) for kept in subsets]))
+    subsets = _subsets(unseen.there.shape[1])
+    times = np.array([best(unseen.with_only(kept)) for kept in subsets])
+    return Correction.of_all(1.0)._replace(there=subsets, times=times)
 
 
 def _subsets(sources: int) -> np.ndarray:

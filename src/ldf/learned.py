@@ -63,19 +63,40 @@ class Said(NamedTuple):
         return jax.tree.map(mean, self.pseudo)
 
 
-class Sharpness(NamedTuple):
-    """How often T_x counts in a row, by the sources that it has (decision 28). Of one table there
-    is one subset of no sources."""
+class Correction(NamedTuple):
+    """What makes a mixture of members as sure, and as far from the usual, as it should be.
+
+    T_x counts so many `times` in a row, by the sources that it has (decision 28; of one table there
+    is one subset of no sources). And what it says, its location, is so many times (`stretch`) as
+    far from that of all units, and shifted (`level`): decision 31. Sources are not stretched, since
+    their terms would no longer add.
+    """
 
     there: np.ndarray  # subsets × sources
     times: np.ndarray  # in rows that have just these
+    stretch: np.ndarray
+    level: np.ndarray  # on the line of locations; one number, or one each
 
     @classmethod
-    def alike(cls, times: float, sources: int = 0) -> Sharpness:
+    def of_all(
+        cls, times: float, stretch: float = 1.0, level: Any = 0.0, sources: int = 0
+    ) -> Correction:
         """The same in all rows."""
-        return cls(np.ones((1, sources), bool), np.array([times]))
+        there = np.ones((1, sources), bool)
+        return cls(there, np.array([times]), np.array(stretch), np.asarray(level, float))
 
-    def of(self, there: np.ndarray) -> np.ndarray:
+    def corrected(self, pseudo: Any, usual: Any, there: np.ndarray) -> Any:
+        """T_x as it counts, of rows that have these sources."""
+        return self._moved(pseudo, usual) * self.times_in(there)
+
+    def _moved(self, pseudo: Any, usual: Any) -> Any:
+        if self.stretch == 1 and not self.level.any():
+            return pseudo
+        centre, said = np.asarray(usual.location), pseudo.location
+        said = np.where(np.isnan(said), centre, said)  # no observations say nothing else
+        return pseudo.moved(self.level + centre + self.stretch * (said - centre))
+
+    def times_in(self, there: np.ndarray) -> np.ndarray:
         """In each row of rows × sources. A subset that is not known has the (geometric) mean of
         those that differ from it least."""
         every, which = np.unique(there, axis=0, return_inverse=True)
@@ -95,19 +116,28 @@ class Trained(NamedTuple):
     held: Weights  # leading axis: parts; the fits that have not seen them
     score: float  # mean log-predictive of the training rows, out of fold
 
-    def said(self, x: np.ndarray, part: np.ndarray | None = None, times: Any = 1.0) -> Said:
-        """Of each row; `part` is where it was held out in learning, −1 if nowhere. T_x counts so
-        many times, in all rows or in each."""
-        return self.said_of(self.preprocess.apply(x), part, times)
+    def said(
+        self, x: np.ndarray, part: np.ndarray | None = None, correction: Correction | None = None
+    ) -> Said:
+        """Of each row; `part` is where it was held out in learning, −1 if nowhere."""
+        return self.said_of(self.preprocess.apply(x), part, correction)
 
-    def said_of(self, z: np.ndarray, part: np.ndarray | None = None, times: Any = 1.0) -> Said:
+    def said_of(
+        self, z: np.ndarray, part: np.ndarray | None = None, correction: Correction | None = None
+    ) -> Said:
         """The same of rows that are preprocessed already."""
         part = np.full(len(z), -1) if part is None else part
         pieces = [slice(i, i + BLOCK) for i in range(0, max(len(z), 1), BLOCK)]
         found = [self._piece(z[piece], part[piece]) for piece in pieces]
         pseudo, share = jax.tree.map(lambda *leaves: np.concatenate(leaves, 1), *found)
-        pseudo = pseudo * times
-        return Said(self.natural(pseudo, self.model.bare(z)), pseudo, share)
+        said = Said(self.natural(pseudo, self.model.bare(z)), pseudo, share)
+        return said if correction is None else self.corrected(said, z, correction)
+
+    def corrected(self, said: Said, z: np.ndarray, correction: Correction) -> Said:
+        """What is said of rows, as the mixture needs it."""
+        usual = self.model.usual(self.ground)
+        pseudo = correction.corrected(said.pseudo, usual, self.model.there(z))
+        return said._replace(natural=self.natural(pseudo, self.model.bare(z)), pseudo=pseudo)
 
     def natural(self, pseudo: Any, bare: np.ndarray) -> Any:
         """λ0 + T_x, and what is known of rows that are bare of auxiliary data."""
@@ -193,7 +223,7 @@ class Learned:
         np.ndarray
     )  # of each row of the data: where it was held out; −1 if it was not learned from
     status: str
-    sharpness: Sharpness  # how often the members' T_x count in it
+    correction: Correction  # of what members say, for their mixture
 
     @property
     def certain(self) -> bool:
@@ -211,8 +241,7 @@ class Learned:
 
     def said(self, x: np.ndarray, part: np.ndarray | None = None) -> Said:
         """By all members together."""
-        times = self.sharpness.of(self.trained[0].model.there(x))
-        each = [t.said(x, part, times) for t in self.trained]
+        each = [t.said(x, part, self.correction) for t in self.trained]
         weighed = [
             own._replace(share=own.share * share)
             for own, share in zip(each, self.share, strict=True)

@@ -76,6 +76,10 @@ class Model(eqx.Module):
         none = self.family.from_unconstrained(nothing, self.mapping.formulation).zero()
         return Ground(none if prior is None else prior, nothing, nothing + 1)
 
+    def usual(self, ground: Ground) -> Any:
+        """What is known of all units: where a mapping's outputs begin."""
+        return self.family.from_unconstrained(ground.centre, self.mapping.formulation)
+
     def alone(self, ground: Ground) -> Any:
         """What is known of a row without auxiliary data."""
         return ground.prior

@@ -126,9 +126,7 @@ class SummedModel(Model):
         return self.left_out > 0
 
     def alone(self, ground: Ground) -> Any:
-        if not self.whole:
-            return ground.prior
-        return self.family.from_unconstrained(ground.centre, self.mapping.formulation)
+        return self.usual(ground) if self.whole else ground.prior
 
     def there(self, x: np.ndarray) -> np.ndarray:
         return x[:, -len(self.sources) :] > 0.5

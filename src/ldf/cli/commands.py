@@ -262,7 +262,8 @@ def inspect(
         "group": fitted.group,
         "seed": fitted.seed,
         "units_learned_from": _learned_from(fitted),
-        "sharpness": float(learned.sharpness.times[-1]),  # of rows that lack nothing
+        "sharpness": float(learned.correction.times[-1]),  # of rows that lack nothing
+        "stretch": float(learned.correction.stretch),
         "status": fitted.status_,
         "notes": [fitted.columns().shown(note) for note in fitted.notes_],
     }

@@ -51,6 +51,9 @@ class Observed(eqx.Module):
         return Observed(of.natural[rows], y, of.seen[rows])
 
 
+SEEN = "this is what was seen of a rate, and no mapping makes it"
+
+
 class Share(Statistic):
     """What rows of primary data say of a rate, t of n, to sort them by. It is a statistic of no
     conjugate prior, and adds to none."""
@@ -62,7 +65,14 @@ class Share(Statistic):
 
     @classmethod
     def outputs(cls, components: int | None, formulation: str) -> int:
-        raise TypeError("this is what was seen of a rate, and no mapping makes it")
+        raise TypeError(SEEN)
+
+    @property
+    def location(self) -> Array:
+        raise TypeError(SEEN)
+
+    def moved(self, location: Array) -> Share:
+        raise TypeError(SEEN)
 
     @property
     def t(self) -> Array:

@@ -136,6 +136,16 @@ class Statistic(eqx.Module):
 
     @property
     @abstractmethod
+    def location(self) -> Array:
+        """What its observations say, on a line without ends (logit, logarithm, mean), on a last
+        axis of its own. Of no observations: NaN."""
+
+    @abstractmethod
+    def moved(self, location: Array) -> Self:
+        """As many observations, or ones that are relatively as precise, that say this."""
+
+    @property
+    @abstractmethod
     def t(self) -> Array:
         """The paper's t: the sum of sufficient statistics."""
 

@@ -30,6 +30,19 @@ def exp(x: Array) -> Array:
     return namespace(x).exp(x)
 
 
+def softmax(x: Array) -> Array:
+    xp = namespace(x)
+    powers = xp.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def log_ratio(a: Array, b: Array) -> Array:
+    """log(a / b): −∞ or ∞ where one of them is zero, NaN where both are."""
+    xp = namespace(a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return xp.log(a) - xp.log(b)
+
+
 def amount(x: Array, formulation: str) -> Array:
     """A number above zero: exp of the output by "log", softplus of it otherwise."""
     return exp(x) if formulation == "log" else softplus(x)
@@ -68,6 +81,14 @@ class Trials(Statistic):
         return cls(trials * sigmoid(second), trials * sigmoid(-second))
 
     @property
+    def location(self) -> Array:
+        return log_ratio(self.successes, self.failures)[..., None]
+
+    def moved(self, location: Array) -> Trials:
+        logit = location[..., 0]
+        return type(self)(self.n * sigmoid(logit), self.n * sigmoid(-logit))
+
+    @property
     def t(self) -> Array:
         return self.successes
 
@@ -102,10 +123,14 @@ class ClassCounts(Statistic):
         check.one_of("formulation", formulation, FORMULATIONS)
         if formulation == "counts":
             return cls(softplus(outputs))
-        xp = namespace(outputs)
-        logits = outputs[..., 1:] - outputs[..., 1:].max(-1, keepdims=True)
-        shares = xp.exp(logits) / xp.exp(logits).sum(-1, keepdims=True)
-        return cls(amount(outputs[..., :1], formulation) * shares)
+        return cls(amount(outputs[..., :1], formulation) * softmax(outputs[..., 1:]))
+
+    @property
+    def location(self) -> Array:
+        return log_ratio(self.counts, self.n[..., None])
+
+    def moved(self, location: Array) -> ClassCounts:
+        return type(self)(self.n[..., None] * softmax(location))
 
     @property
     def t(self) -> Array:
@@ -143,6 +168,14 @@ class Arrivals(Statistic):
         check.last_axis("outputs", outputs, 2, "outputs")
         first, second = (amount(outputs[..., i], formulation) for i in (0, 1))
         return cls(first, second) if formulation == "counts" else cls(first * second, first)
+
+    @property
+    def location(self) -> Array:
+        return log_ratio(self.count, self.exposure)[..., None]
+
+    def moved(self, location: Array) -> Arrivals:
+        # The count says how wide θ's distribution is beside its mean.
+        return type(self)(self.count, self.count * exp(-location[..., 0]))
 
     @property
     def t(self) -> Array:

@@ -14,6 +14,12 @@ from ldf.statistic.base import Statistic
 from ldf.statistic.counts import FORMULATIONS, amount, exp
 
 
+def ratio(a: Array, b: Array) -> Array:
+    """a / b; NaN where both are zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return a / b
+
+
 class Potential(Statistic):
     """Potential h and precision J of a scalar: what a Gaussian prior of a mean counts."""
 
@@ -46,6 +52,13 @@ class Potential(Statistic):
 
     def output_scale(self, outputs: int) -> np.ndarray:
         return np.array([1.0, float(np.asarray(self.precision) ** -0.5)])
+
+    @property
+    def location(self) -> Array:
+        return ratio(self.potential, self.precision)[..., None]
+
+    def moved(self, location: Array) -> Potential:
+        return type(self)(self.precision * location[..., 0], self.precision)
 
     @property
     def t(self) -> Array:
@@ -88,6 +101,14 @@ class VectorPotential(Statistic):
         if formulation != "counts":
             vector = (precision @ vector[..., None])[..., 0]
         return cls(vector, precision)
+
+    @property
+    def location(self) -> Array:
+        xp = namespace(self.potential, self.precision)
+        return xp.linalg.solve(self.precision, self.potential[..., None])[..., 0]
+
+    def moved(self, location: Array) -> VectorPotential:
+        return type(self)((self.precision @ location[..., None])[..., 0], self.precision)
 
     @property
     def t(self) -> Array:
@@ -167,6 +188,15 @@ class Moments(Statistic):
         return np.array([1.0, float(np.sqrt(spread)), 1.0, 1.0])
 
     @property
+    def location(self) -> Array:
+        return ratio(self.total, self.mean_n)[..., None]
+
+    def moved(self, location: Array) -> Moments:
+        mean, before = location[..., 0], self.location[..., 0]
+        squares = self.squares + self.mean_n * (mean**2 - before**2)
+        return type(self)(self.mean_n, self.mean_n * mean, self.variance_n, squares)
+
+    @property
     def t(self) -> Array:
         xp = namespace(self.total)
         return xp.stack([self.total, self.squares], -1)
@@ -234,6 +264,18 @@ class VectorMoments(Statistic):
         outer = total[..., :, None] * total[..., None, :] / mean_n[..., None, None]
         spread = variance_n[..., None, None] * (lower @ lower.swapaxes(-1, -2))
         return cls(mean_n, total, variance_n, spread + outer)
+
+    @property
+    def location(self) -> Array:
+        return ratio(self.total, self.mean_n[..., None])
+
+    def moved(self, location: Array) -> VectorMoments:
+        before = self.location
+        outer = location[..., :, None] * location[..., None, :]
+        squares = self.squares + self.mean_n[..., None, None] * (
+            outer - before[..., :, None] * before[..., None, :]
+        )
+        return type(self)(self.mean_n, self.mean_n[..., None] * location, self.variance_n, squares)
 
     @property
     def t(self) -> Array:

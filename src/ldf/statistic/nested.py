@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from ldf import check
 from ldf.special.arrays import Array, namespace
 from ldf.statistic.base import Statistic
-from ldf.statistic.counts import FORMULATIONS, amount, sigmoid, softplus
+from ldf.statistic.counts import FORMULATIONS, amount, log_ratio, sigmoid, softplus
 
 
 class NestedCounts(Statistic):
@@ -74,6 +74,14 @@ class NestedCounts(Statistic):
         others = xp.concatenate([first, first + outputs[..., 1 + splits :]], -1)
         trials = amount(others, formulation)
         return cls(trials * sigmoid(logits), trials * sigmoid(-logits))
+
+    @property
+    def location(self) -> Array:
+        return log_ratio(self.counts, self.later)
+
+    def moved(self, location: Array) -> NestedCounts:
+        trials = self.counts + self.later
+        return type(self)(trials * sigmoid(location), trials * sigmoid(-location))
 
     @property
     def t(self) -> Array:

@@ -145,10 +145,7 @@ def _agreed(saved: Saved) -> Saved:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise Misfit(at) from error
     _need("learned.share", many and learned.share.shape == (many,) and _floats(learned.share))
-    there, times, several = *learned.sharpness, len(saved.schema.several)
-    _need("learned.sharpness.there", there.dtype == bool and there.shape[1:] == (several,))
-    _need("learned.sharpness.times", _floats(times) and times.shape == there.shape[:1] and many)
-    _need("learned.sharpness.times", len(times) and ((times > 0) & np.isfinite(times)).all())
+    _refuse_miscorrection(learned, len(saved.schema.several))
     held = min(len(jax.tree.leaves(trained.held)[0]) for trained in learned.trained)
     _need("learned.part", learned.part.ndim == 1 and _between(learned.part, -1, held))
     parts: Any = saved.parts
@@ -157,6 +154,19 @@ def _agreed(saved: Saved) -> Saved:
     _need("parts.place", place.ndim == 1 and _between(place, 0, held))
     learned = replace(learned, trained=tuple(map(_shared, learned.trained)))
     return saved._replace(learned=learned, parts=parts.grouped())
+
+
+def _refuse_miscorrection(learned: Learned, sources: int) -> None:
+    there, times, stretch, level = learned.correction
+    at = "learned.correction"
+    _need(f"{at}.there", there.dtype == bool and there.shape[1:] == (sources,))
+    _need(f"{at}.times", _floats(times) and times.shape == there.shape[:1] and len(times))
+    _need(f"{at}.times", ((times > 0) & np.isfinite(times)).all())
+    _need(f"{at}.stretch", _floats(stretch) and stretch.shape == () and 0 < stretch < np.inf)
+    first = learned.trained[0]
+    line = first.model.usual(first.ground).location.shape
+    _need(f"{at}.level", _floats(level) and level.shape in ((), line) and np.isfinite(level).all())
+    _need(f"{at}.stretch", not sources or (stretch == 1 and not level.any()))
 
 
 def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) -> None:

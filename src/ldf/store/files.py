@@ -23,7 +23,7 @@ from safetensors import numpy as safetensors
 from ldf.checkpoint import FileError, replacing, version
 from ldf.store.values import DTYPES
 
-FORMAT = 1  # raise it with every change that older ones could not read
+FORMAT = 2  # raise it with every change that older ones could not read
 SPECS, NUMBERS = "model.json", "weights.safetensors"
 MOST = {SPECS: 2**26, NUMBERS: 2**32}  # bytes
 

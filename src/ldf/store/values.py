@@ -25,7 +25,7 @@ from ldf.checkpoint import plain
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
 from ldf.fit import Schedule
-from ldf.learned import Learned, Sharpness, Trained
+from ldf.learned import Correction, Learned, Trained
 from ldf.mappings import Mapping, Own
 from ldf.mappings.reader import Reader
 from ldf.mixed import Component, MixedModel, Mixture
@@ -48,9 +48,9 @@ BASES: tuple[type, ...] = (Family, Mapping, Statistic)
 KINDS_OF = dict(zip(BASES, map(_classes, (families, mappings, statistic), BASES), strict=True))
 KINDS_OF[Mapping].remove(Own)  # is named by a number: what it is made of is no file's
 PARTS = (
-    *(Auxiliary, Block, Blocks, Component, Ensemble, Ground, Images, Items, Learned, Member),
-    *(MixedModel, Mixture, Model),
-    *(Preprocess, Schedule, Schema, Series, Shaped, Sharpness, Source, Sourced, SummedModel),
+    *(Auxiliary, Block, Blocks, Component, Correction, Ensemble, Ground, Images, Items, Learned),
+    *(Member, MixedModel, Mixture, Model),
+    *(Preprocess, Schedule, Schema, Series, Shaped, Source, Sourced, SummedModel),
     Trained,
 )
 KNOWN: dict[str, Any] = {c.__name__: c for c in (*PARTS, *chain(*KINDS_OF.values()))}
