@@ -34,7 +34,8 @@ DEPENDENCIES := $(VENV)/.dependencies-installed
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CPU := JAX_PLATFORMS=cpu
-QUICK := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+QUICK := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
+  --xla_cpu_parallel_codegen_split_count=1"
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 LOCK_VENV := build/lock-venv
 UV := $(LOCK_VENV)/bin/uv
@@ -72,10 +73,11 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Tests compile much and run little of it: so compile without optimising. pytest comes last, so that
-# the output ends with its closing line.
+# Tests compile much and run little of it: so compile without optimising, and each program in one
+# piece. A worker has one core, where a second thread of linear algebra would only spin. pytest comes
+# last, so that the output ends with its closing line.
 test: lint docs chromium
-	$(CPU) $(QUICK) $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(CPU) $(QUICK) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 chromium: $(STAMP)
 	@$(BIN)/python tests/browser/chromium.py

@@ -91,7 +91,7 @@ def bits(model: Fusion) -> list[np.ndarray]:
 
 def test_steps_beside_a_curve_are_found_and_each_is_worth_what_it_is() -> None:
     learn, new = villages(800, 1), villages(2000, 2)
-    schedule = Schedule(epochs=600, patience=30, batch=256)
+    schedule = Schedule(epochs=600, patience=15, chunk=5, places=4, lanes=1)
     line = Ensemble((Member(Linear(), learning_rate=0.05),), parts=4, schedule=schedule)
     straight = Fusion("binomial", PRIMARY, SOURCES, ensemble=line).fit(learn)
     steps = Fusion("binomial", PRIMARY, SOURCES, ensemble=line, mapping=STEPS).fit(learn)

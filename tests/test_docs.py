@@ -35,7 +35,8 @@ LARGEST_PICTURE = 150_000
 RUN = """
 import contextlib, io, json, sys
 
-page, blocks = json.load(sys.stdin)
+before, page, blocks = json.load(sys.stdin)
+exec(before)
 names, found = {"__name__": "__main__"}, []
 for line, body in blocks:
     printed = io.StringIO()
@@ -45,6 +46,16 @@ for line, body in blocks:
         exec(code, names)
     found.append(printed.getvalue())
 print(json.dumps(found))
+"""
+
+
+# The README's model has all its members, but few fits of each, and short ones.
+SHORT = """
+from functools import partial
+import ldf
+
+short = ldf.Schedule(epochs=10, patience=5, chunk=5, places=2)
+ldf.Fusion = partial(ldf.Fusion, ensemble=ldf.Ensemble(parts=3, schedule=short))
 """
 
 
@@ -90,19 +101,26 @@ def run_in(
     )
 
 
+def run_examples(page: Path, folder: Path, before: str = "", **more: str) -> None:
+    """In a process of its own and an empty folder, as a reader runs them."""
+    examples = examples_of(page)
+    told = json.dumps([before, str(page), [(block.line + 1, block.body) for block in examples]])
+    done = run_in(folder, "-W", "error", "-c", RUN, told=told, **more)
+    assert done.returncode == 0, done.stderr
+    for block, printed in zip(examples, json.loads(done.stdout), strict=True):
+        assert printed == (block.output or ""), f"{page}, line {block.line + 1}"
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if examples_of(page) and page != ADDING], ids=name_of
 )
 def test_every_example_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
-    """In a process of its own and an empty folder, as a reader runs them."""
-    examples = examples_of(page)
-    told = json.dumps([str(page), [(block.line + 1, block.body) for block in examples]])
-    # Optimised where a real model is learned, whatever the tests themselves are.
-    flags = {"XLA_FLAGS": ""} if page == README else {}
-    done = run_in(tmp_path, "-W", "error", "-c", RUN, told=told, **flags)
-    assert done.returncode == 0, done.stderr
-    for block, printed in zip(examples, json.loads(done.stdout), strict=True):
-        assert printed == (block.output or ""), f"{page}, line {block.line + 1}"
+    run_examples(page, tmp_path, SHORT if page == README else "")
+
+
+@pytest.mark.full
+def test_the_readme_runs_as_it_is(tmp_path: Path) -> None:
+    run_examples(README, tmp_path, XLA_FLAGS="")  # optimised, since a real model is learned
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

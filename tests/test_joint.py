@@ -583,7 +583,8 @@ def test_rows_that_lack_a_source_are_learned_from_as_if_there_were_none() -> Non
     joint = Fusion(INSTRUMENTS, MEASURED, ["x"], weights="counts", ensemble=LINE).fit(frame)
     alone = Fusion(ldf.Gaussian(), MEASURED["gauge"], ["x"], ensemble=LINE).fit(frame)
     for one, other in zip(weights_of(alone), weights_of(joint), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        # Compiled otherwise, they stop near each other; a report that counts moves them by 0.05.
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
 
 
 def test_mixtures_of_mappings_take_sources() -> None:

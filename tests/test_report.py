@@ -163,7 +163,8 @@ def test_a_class_is_shown_by_its_name(tmp_path: Path) -> None:
 
 def test_a_family_the_page_cannot_update_says_so(tmp_path: Path) -> None:
     frame = villages()
-    model = fusion(ldf.Misreported(0.9, 0.95), ensemble=LINES).fit(frame)
+    ensemble = ldf.Ensemble(LINES.members[:1], parts=2)  # each fit integrates
+    model = fusion(ldf.Misreported(0.9, 0.95), ensemble=ensemble).fit(frame)
     data = content(report.write(model, frame, tmp_path / "p.html"))
     assert data["laws"] is None
     assert data["words"]["asked"] is None
