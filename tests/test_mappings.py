@@ -307,9 +307,63 @@ def test_sources_have_knots_of_their_own() -> None:
 
 def test_splines_are_components_of_a_mixture() -> None:
     mixture = Mixture((Component(Splines(6)), Component(Linear())))
-    ensemble = Ensemble((Member(Splines(6)),), parts=1)
+    ensemble = Ensemble((Member(Splines(6), penalty=5e-3),), parts=1)
     fitted = fusion(structure=mixture, ensemble=ensemble).fit(VILLAGES)
     assert fitted.score(villages(200, 1)) > everything().learned_.trained[0].score + 0.2
+
+
+# --- how far they are held back -----------------------------------------------------------------
+
+
+def crowded(rows: int = 120, seed: int = 0) -> pd.DataFrame:
+    """Many trials, few rows, and eight columns of which one says something."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 8))
+    rate = 1 / (1 + np.exp(-0.5 * x[:, 0] - 0.5 * rng.normal(size=rows)))
+    frame = pd.DataFrame(x, columns=list("abcdefgh"))
+    return frame.assign(asked=300, lit=rng.binomial(300, rate))
+
+
+def held_back(penalty: Any = None, mapping: Any = None, parts: int = 3) -> Any:
+    """One member as it is: with a sharpness of one."""
+    member = Member(mapping or Splines(5), penalty=penalty)
+    ensemble = Ensemble((member,), parts=parts, combine="equal")
+    return Fusion("binomial", PRIMARY, list("abcdefgh"), ensemble=ensemble).fit(crowded())
+
+
+def test_the_penalty_is_the_one_that_suits_unseen_rows() -> None:
+    alone = {penalty: held_back(penalty) for penalty in (0.5, 0.05, 0.005)}
+    score = {penalty: own.learned_.trained[0].score for penalty, own in alone.items()}
+    best = max(score, key=lambda penalty: score[penalty])
+    assert best == 0.5
+    assert score[0.5] > score[0.005] + 1
+    found = held_back((0.005, 0.5, 0.05))  # in whatever order
+    assert found.status_ == "1 regression, solved (penalty 0.5 by unseen rows)."
+    assert found.learned_.trained[0].score == pytest.approx(score[0.5], abs=1e-6)
+    ours, theirs = (own.learned_.trained[0] for own in (found, alone[0.5]))
+    for name in ("bias", "matrix", "slope"):
+        np.testing.assert_allclose(ours.weights[name], theirs.weights[name], atol=1e-5)
+        np.testing.assert_allclose(ours.held[name], theirs.held[name], atol=1e-5)
+
+
+@pytest.mark.parametrize("mapping", [Splines(5), Fourier(30), GaussianProcess(20)])
+def test_left_alone_they_do_not_learn_noise(mapping: Any) -> None:
+    new = crowded(300, 1)
+    regression = held_back(mapping=Linear()).score(new)
+    for parts in (3, 1):  # of one part, a tenth of the rows decides
+        assert held_back(mapping=mapping, parts=parts).score(new) > regression - 0.1
+    assert held_back(0.005, mapping).score(new) < regression - 0.2
+
+
+def test_a_penalty_that_is_given_is_the_penalty() -> None:
+    fitted = held_back(0.02)
+    assert fitted.status_ == "1 regression, solved."
+    own = fitted.learned_.trained[0]
+    frame = crowded()
+    data = fitted._read(frame)[0]
+    z = own.preprocess.apply(data.x)
+    found = solve(own.model, own.ground, z, data.y, penalty=0.02)
+    np.testing.assert_allclose(own.weights["matrix"][0], found.weights["matrix"], atol=1e-6)
 
 
 # --- mappings of one's own ----------------------------------------------------------------------
@@ -349,9 +403,10 @@ def test_a_function_and_its_weights_are_a_mapping() -> None:
     def function(weights: Any, x: Any) -> Any:
         return x @ weights["slope"] + weights["bias"][0]
 
-    ensemble = Ensemble((Member(Own(make, function)),), parts=3)
-    own = fusion(ensemble=ensemble).fit(VILLAGES).learned_.trained[0]
-    linear = everything().learned_.trained[0]  # with as many parts
+    own, linear = (
+        fusion(ensemble=Ensemble((Member(mapping),), parts=3)).fit(VILLAGES).learned_.trained[0]
+        for mapping in (Own(make, function), Linear())
+    )
     assert own.score == pytest.approx(linear.score, abs=0.05)
     assert set(own.weights["learned"]) == {"[slope]", "[bias][0]"}
 
@@ -384,6 +439,16 @@ def test_a_file_is_given_its_mapping_again(tmp_path: Path) -> None:
 
 
 BAD: list[tuple[str, Any, str]] = [
+    (
+        "penalties",
+        lambda: Member(Network(), penalty=(0.1, 0.01)),
+        "column 'penalty': (0.1, 0.01) is not one number, as Network needs; give one",
+    ),
+    (
+        "no penalty",
+        lambda: Member(Splines(), penalty=()),
+        "column 'penalty': () is not one number, as Splines needs; give one",
+    ),
     ("knots", lambda: Splines(2), "column 'knots': 2 bend nothing; give three or more."),
     (
         "smoothness",

@@ -28,7 +28,7 @@ class Member:
     mapping: Mapping
     preprocess: str = "power"
     width: int | None = None  # how much of the mapping's width is used; None: all
-    penalty: float = AS_SUITS
+    penalty: float | tuple[float, ...] = AS_SUITS  # or several, to find it among: see `penalties`
     dropout: float = 0.0  # share of units, or of a tree's columns, that a step does without
     learning_rate: float = AS_SUITS
     strength: float = 1.0  # of the prior, times what it is otherwise
@@ -38,6 +38,22 @@ class Member:
         for name in ("penalty", "learning_rate"):
             if getattr(self, name) is AS_SUITS:
                 object.__setattr__(self, name, getattr(self.mapping, name))
+        if len(self.penalties) != 1 and (self.mapping.way != "newton" or not self.penalties):
+            problem = f"is not one number, as {type(self.mapping).__name__} needs"
+            remedy = "give one; several only to what is learned to the last digit"
+            raise check.DataError("penalty", None, self.penalty, problem, remedy)
+
+    @property
+    def penalties(self) -> tuple[float, ...]:
+        """From the strongest. What is learned to the last digit has that under which rows are
+        likeliest by fits that have not seen them."""
+        several = self.penalty if isinstance(self.penalty, tuple) else (self.penalty,)
+        return tuple(sorted(several, reverse=True))
+
+    @property
+    def least_penalty(self) -> float:
+        """Beside sources that learn by gradients, which stop by rows that they watch."""
+        return self.penalties[-1]
 
 
 # Wide enough for the widest member. The narrowest has no hidden unit at all: its rate is linear

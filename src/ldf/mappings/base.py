@@ -64,8 +64,8 @@ class Mapping(eqx.Module):
         return 0.01
 
     @property
-    def penalty(self) -> float:
-        """That suits it, where none is given."""
+    def penalty(self) -> float | tuple[float, ...]:
+        """That suits it, where none is given; or several, from the strongest, to find it among."""
         return 1e-3
 
     @property

@@ -7,7 +7,8 @@ Of each output, beside a linear mean,
 which at the inducing points Z is the Gaussian process with kernel a² k itself, and between them
 what those tell (Titsias 2009; whitened as in Murray and Adams 2010). Then the penalty |w|² is minus
 twice the logarithm of the prior of f. Learning multiplies it by the member's penalty, against the
-mean log-predictive of M rows: so the prior variance of f is a² / (2 · penalty · M).
+mean log-predictive of M rows: so the prior variance of f is a² / (2 · penalty · M). Which of these
+suits is found by rows that fits have not seen.
 
 Z are the centres of clusters among the rows that a fit learns from. Lengthscale and amplitude are
 given, so f is linear in w, and Newton's method finds its mode.

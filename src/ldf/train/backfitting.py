@@ -199,9 +199,9 @@ def _of_smooth(one: Fit) -> Member:
     member = one.job.member
     if not isinstance(member.mapping, Trees):
         return member
-    own = _smooth(one.model)[0]
+    own = Member(_smooth(one.model)[0])
     return replace(
-        member, penalty=own.penalty, learning_rate=own.learning_rate, dropout=0.0, width=None
+        member, penalty=own.least_penalty, learning_rate=own.learning_rate, dropout=0.0, width=None
     )
 
 
@@ -238,7 +238,7 @@ def _grow(
         job.ground, np.concatenate(x, 1), {name: values[row] for name, values in y.items()},
         one.training[row] * share, one.watched[row],
         reference=job.reference[row], objective=spec.objective,
-        learning_rate=member.learning_rate, penalty=member.penalty, dropout=member.dropout,
+        learning_rate=member.learning_rate, penalty=member.least_penalty, dropout=member.dropout,
         seed=one.seed + (turn - 1) * FAR, begin=_outputs(one, number, row, seen),
         offset=offset, share=1 / many,
     )  # fmt: skip

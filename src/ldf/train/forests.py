@@ -26,7 +26,7 @@ def train_forests(
         return boost(
             job.model, job.ground, job.z, y, *roles(job, p, parts, seed),
             reference=job.reference, objective=spec.objective,
-            learning_rate=job.member.learning_rate, penalty=job.member.penalty,
+            learning_rate=job.member.learning_rate, penalty=job.member.least_penalty,
             dropout=job.member.dropout, seed=seed + restart,
         )  # fmt: skip
 

@@ -102,7 +102,7 @@ def gathered(
     widest = fits[0][0].model.mapping.widest
     settings = Settings(
         each(lambda job: job.member.learning_rate),
-        each(lambda job: job.member.penalty),
+        each(lambda job: job.member.least_penalty),
         each(lambda job: job.member.dropout),
         each(lambda job: widest if job.member.width is None else job.member.width),
     )

@@ -1,45 +1,101 @@
-"""What is linear in its weights, to the last digit."""
+"""What is linear in its weights, to the last digit.
+
+Where several penalties are given, they are gone through from the strongest, each from where the one
+before ended. That is taken under which rows are likeliest by fits that have not seen them: as
+networks stop by rows that they watch, what is solved is held back by rows that it has not seen. It
+is one for all parts, so that these are alike.
+
+Members that are stacked get a sharpness afterwards. So penalties are compared by what they score
+with the sharpness that suits them: otherwise a strong one would be taken only to be less sure.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from ldf.learned import Trained
+from ldf.learned import Learned, Sharpness, Trained
+from ldf.mappings import Weights
 from ldf.mixed import MixedModel
 from ldf.solve import solve, solve_mixture
 from ldf.spec import Spec
 from ldf.table import Table, somewhere
-from ldf.train.job import Job, Tell
+from ldf.train.job import Job, Tell, roles
+
+WHILE = 2  # penalties without a gain, after which no weaker one is looked at
+TIMES = (0.5, 0.7, 1.0, 1.4, 2.0)  # how often T_x may count
+
+
+class Solved(NamedTuple):
+    """Under one penalty."""
+
+    trained: Trained
+    penalty: float
+    converged: bool
+
+    @property
+    def whole(self) -> Weights:
+        """By all training rows."""
+        return jax.tree.map(lambda leaf: leaf[0], self.trained.weights)
 
 
 def train_regressions(
     jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
 ) -> tuple[list[Trained], str]:
-    parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
-    solved = []
-    for job in jobs:
-        say("regressions", len(solved), len(jobs))
-        solved.append(_regressed(job, table, parts, restarts, seed))
-    say("regressions", len(jobs), len(jobs))
-    done, short = [trained for trained, _ in solved], sum(not good for _, good in solved)
-    status = f"{len(done)} regression{'s' if len(done) > 1 else ''}, solved"
-    status += f", of which {short} did not converge: give a penalty." if short else "."
-    return done, status
-
-
-def _regressed(
-    job: Job, table: Table, parts: int, restarts: int, seed: int
-) -> tuple[Trained, bool]:
-    """A linear mapping to the last digit: on all training rows, and without each part. And whether
-    all of these converged."""
     y = somewhere(table.y, table.seen)
+    done: list[Solved] = []
+    for job in jobs:
+        say("regressions", len(done), len(jobs))
+        done.append(_regressed(job, spec, y, seed))
+    say("regressions", len(jobs), len(jobs))
+    status = f"{len(done)} regression{'s' if len(done) > 1 else ''}, solved"
+    found = [own.penalty for own, job in zip(done, jobs, strict=True) if _is_open(job)]
+    if found:
+        ends = dict.fromkeys(f"{end:.2g}" for end in (min(found), max(found)))
+        status += f" (penalty {' to '.join(ends)} by unseen rows)"
+    short = sum(not own.converged for own in done)
+    status += f", of which {short} did not converge: give a penalty." if short else "."
+    return [own.trained for own in done], status
+
+
+def _is_open(job: Job) -> bool:
+    """Whether the penalty is to be found."""
+    return len(job.member.penalties) > 1
+
+
+def _regressed(job: Job, spec: Spec, y: dict[str, np.ndarray], seed: int) -> Solved:
+    """A member, under the penalty that suits it."""
+    penalties, ensemble = job.member.penalties, spec.ensemble
+    if not _is_open(job):
+        return _solved(job, y, job.part, penalties[0], None, ensemble.restarts, seed)
+    alone = ensemble.parts == 1
+    # Then some rows are left out to choose by, and for no other end.
+    part = np.where(roles(job, 0, 1, seed)[1] > 0, 0, -1) if alone else job.part
+    times = TIMES if ensemble.combine == "stack" and not alone else (1.0,)
+    path: list[Solved] = []
+    scores: list[float] = []
+    for penalty in penalties:
+        start = path[-1].whole if path else None
+        path.append(_solved(job, y, part, penalty, start, ensemble.restarts, seed))
+        scores.append(_unseen(path[-1].trained, job, y, part, times))
+        if len(scores) - 1 - int(np.argmax(scores)) == WHILE:
+            break
+    best = path[int(np.argmax(scores))]
+    if alone:
+        best = best._replace(trained=best.trained._replace(held=best.trained.weights))
+    return best
+
+
+def _solved(
+    job: Job, y: Any, part: np.ndarray, penalty: float, start: Any, restarts: int, seed: int
+) -> Solved:
+    """On all training rows, and without each part. And whether all of these converged."""
     converged = []
 
-    def best(weight: np.ndarray, start: Any = None) -> Any:
-        data = (job.ground, job.z, y, weight, job.member.penalty)
+    def best(weight: np.ndarray, start: Any) -> Any:
+        data = (job.ground, job.z, y, weight, penalty)
         if isinstance(job.model, MixedModel):
             tries = [solve_mixture(job.model, *data, seed=s) for s in range(restarts)]
             found = max(tries, key=lambda one: one.scores[-1])
@@ -48,11 +104,28 @@ def _regressed(
         converged.append(found.converged)
         return found.weights
 
-    whole = best(job.weight)
-    numbers = range(parts if parts > 1 else 0)
+    whole = best(job.weight, start)
+    numbers = range(part.max() + 1)
     # What is chosen by rows (knots) is chosen by all of them, as preprocessing is.
-    without = [best(np.where(job.part == p, 0.0, job.weight), whole) for p in numbers] or [whole]
+    without = [best(np.where(part == p, 0.0, job.weight), whole) for p in numbers] or [whole]
     stack = lambda *leaves: np.stack(leaves)  # noqa: E731
-    held = jax.tree.map(stack, *without)
-    weights = jax.tree.map(stack, whole)
-    return Trained(job.model, job.preprocess, job.ground, weights, held, np.nan), all(converged)
+    weights = jax.tree.map(stack, whole), jax.tree.map(stack, *without)
+    trained = Trained(job.model, job.preprocess, job.ground, *weights, np.nan)
+    return Solved(trained, penalty, all(converged))
+
+
+def _unseen(trained: Trained, job: Job, y: Any, part: np.ndarray, times: Any) -> float:
+    """The mean log-predictive of rows by fits that have not seen them, where T_x counts as often as
+    suits."""
+    rows = part >= 0
+    y, weight = {name: values[rows] for name, values in y.items()}, job.weight[rows]
+    said = trained.said_of(job.z[rows], part[rows])
+    bare = trained.model.bare(job.z[rows])
+    learned = Learned((trained,), np.ones(1), part, "", Sharpness.alike(1.0))
+
+    def score(often: float) -> float:
+        natural = trained.natural(said.pseudo * often, bare)
+        found = learned.log_score(said._replace(natural=natural), y) @ weight / weight.sum()
+        return float(found) if np.isfinite(found) else -np.inf
+
+    return max(map(score, times))
