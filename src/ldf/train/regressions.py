@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ldf.learned import Learned, Sharpness, Trained
+from ldf.learned import Correction, Learned, Trained
 from ldf.mappings import Weights
 from ldf.mixed import MixedModel
 from ldf.solve import solve, solve_mixture
@@ -119,13 +119,13 @@ def _unseen(trained: Trained, job: Job, y: Any, part: np.ndarray, times: Any) ->
     suits."""
     rows = part >= 0
     y, weight = {name: values[rows] for name, values in y.items()}, job.weight[rows]
-    said = trained.said_of(job.z[rows], part[rows])
-    bare = trained.model.bare(job.z[rows])
-    learned = Learned((trained,), np.ones(1), part, "", Sharpness.alike(1.0))
+    z = job.z[rows]
+    said, sources = trained.said_of(z, part[rows]), trained.model.there(z).shape[1]
+    learned = Learned((trained,), np.ones(1), part, "", Correction.of_all(1.0, sources=sources))
 
     def score(often: float) -> float:
-        natural = trained.natural(said.pseudo * often, bare)
-        found = learned.log_score(said._replace(natural=natural), y) @ weight / weight.sum()
+        own = trained.corrected(said, z, Correction.of_all(often, sources=sources))
+        found = learned.log_score(own, y) @ weight / weight.sum()
         return float(found) if np.isfinite(found) else -np.inf
 
     return max(map(score, times))
