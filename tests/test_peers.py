@@ -61,6 +61,15 @@ def test_a_negative_binomial_is_scipys() -> None:
         np.testing.assert_allclose(law.log_prob(y), wanted, rtol=1e-9)
 
 
+@pytest.mark.parametrize("mean", [1e3, 1e18, 1e37, 1e90])
+def test_a_count_of_any_mean_has_a_mass(mean: float) -> None:
+    """Its first two are known in closed form."""
+    law = counts().Counts.of("poisson", np.array([3.0, 3.0]), np.array([mean, mean]), 0.01)
+    none = 0.01 * (np.log(0.01) - np.log(0.01 + 3 * mean))
+    one = none + np.log(0.01) + np.log(3 * mean / (0.01 + 3 * mean))
+    np.testing.assert_allclose(law.log_prob(np.array([0.0, 1.0])), [none, one], rtol=1e-9)
+
+
 def test_a_known_rate_is_the_plain_law() -> None:
     n, mean = np.array([9.0, 20.0]), np.array([0.3, 0.6])
     y = np.array([2.0, 15.0])

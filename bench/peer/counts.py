@@ -22,6 +22,7 @@ from scipy.special import betainc, gammaincc, logsumexp
 from ldf.special import beta_binomial_log_pmf, gamma_poisson_log_pmf
 
 KNOWN = 1e9  # a worth past this is as good as infinite
+WIDE = 1e20  # times its worth: a greater mean of a count is past what ldf's own mass is made for
 FAR = 10.0  # standard deviations from the mean: by Cantelli, no narrowest 90 % set goes beyond
 LAST = 2.0**50  # no count is looked for past this
 CELLS = 4000  # of a table of masses, at most: the set of a law wider than that is of whole cells
@@ -133,7 +134,11 @@ def log_mass(
         spread = beta_binomial_log_pmf(y, n - y, mean * worth, (1 - mean) * worth)
     else:
         plain = scipy.stats.poisson.logpmf(y, n * mean)
-        spread = gamma_poisson_log_pmf(y, n, worth, worth / mean)
+        spread = np.where(
+            n * mean < WIDE * worth,
+            gamma_poisson_log_pmf(y, n, worth, worth / mean),
+            scipy.stats.nbinom.logpmf(y, worth, worth / (worth + n * mean)),
+        )
     return np.where(known, plain, np.asarray(spread))
 
 
