@@ -274,3 +274,20 @@ def test_a_peer_is_ended_when_its_time_is_up() -> None:
     with Worker(busy, 3) as worker:
         assert "score" in worker(*task("poisson"))
         assert worker(*task("binomial")) == {"failed": "more than 3 s of CPU", "cell": "> 3 s"}
+
+
+def test_the_page_says_what_was_too_slow_and_why() -> None:
+    import peers
+
+    done = {"score": [-1.0, -2.0], "inside": [True, True], "held": [0.9, 0.95], "cpu": 1.5}
+    slow = {"failed": "more than 900 s of CPU", "cell": "> 900 s"}
+    kept = {
+        "a|random": {
+            "folds": [[0, 1], [2, 3]], "region": None, "columns": 3,
+            "peers": {"mgcv": [done, done], "NGBoost": [done, done], "Bambi": [done, slow]},
+        }
+    }  # fmt: skip
+    page = peers.page(kept, ["NGBoost", "Bambi", "mgcv"])
+    assert page.count("| Bambi | > 900 s |") == 3
+    assert "- Bambi on a, random: more than 900 s of CPU (fold 2 of 2" in page
+    assert page.count("| mgcv | **-1.5000** |") == 1
