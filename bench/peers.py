@@ -148,7 +148,7 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
     titles = [split.replace("|", ", ") for split in splits]
     lines = [
         "Mean log score of a held-out unit; more is better. The best of each set is bold; – is not "
-        "measured:",
+        "tried:",
         "",
         "| | " + " | ".join(titles) + " |",
         "|:--|" + "--:|" * len(splits),
