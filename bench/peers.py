@@ -10,7 +10,8 @@ to be so, and is not tried on the other folds of that set.
                           [--splits random,blocked] [--folds 5] [--rows 20000] [--limit 900]
                           [--out build/peers.json] [--page docs/peers-measured.md] [--show]
 
-Numbers are kept in --out after each fold, so a run that was stopped goes on where it was.
+Numbers are kept in --out after each fold, so a run that was stopped goes on where it was; --again
+tries anew what failed, --anew measures the sets and peers that are named once more.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ def run(of: Set, blocked: bool, names: list[str], options: Any, kept: dict[str, 
     found["region"] = None if of.region is None else of.region.tolist()
     for name in names:
         parts = found["peers"].setdefault(name, [])
+        if options.anew:
+            parts.clear()
         if options.again:
             parts[:] = [part for part in parts if "failed" not in part]
         with Worker(PEERS[name].load, options.limit) as worker:
@@ -263,6 +266,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="of a set, at most")
     parser.add_argument("--limit", type=int, default=900, help="CPU seconds a fold may take")
     parser.add_argument("--again", action="store_true", help="try anew what failed")
+    parser.add_argument("--anew", action="store_true", help="forget what --out has of these peers")
     parser.add_argument("--out", type=Path, default=Path("build/peers.json"))
     parser.add_argument("--page", type=Path, help="write the tables as Markdown")
     parser.add_argument("--show", action="store_true", help="only write what --out has")
