@@ -3,13 +3,15 @@
 All are fitted on the same folds with the same preprocessing (a power transform learned on each
 fold's training rows) and scored by the log mass of each held-out count, given its trials or
 exposure. Beside the scores: whether sets of 90 % hold what they should, how long one fold takes,
-and what each can do. A peer that is not installed, or fails, is said to be so.
+and what each can do. A peer that is not installed, fails, or takes longer than --limit, is said
+to be so, and is not tried on the other folds of that set.
 
     python bench/peers.py [--data ../shared/data] [--sets a,b] [--peers "ldf,Bambi"]
                           [--splits random,blocked] [--folds 5] [--rows 20000] [--limit 900]
                           [--out build/peers.json] [--page docs/peers-measured.md] [--show]
 
-Numbers are kept in --out after each fold, so a run that was stopped goes on where it was.
+Numbers are kept in --out after each fold, so a run that was stopped goes on where it was; --again
+tries anew what failed, --anew measures the sets and peers that are named once more.
 """
 
 from __future__ import annotations
@@ -19,16 +21,14 @@ import importlib.metadata
 import json
 import os
 import platform
-import resource
-import signal
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from peer import PEERS
+from peer.measure import Worker
 from peer.r import versions as r_versions
 from peer.task import Task
 from quality import Set, load
@@ -45,7 +45,6 @@ PACKAGES = (
     "ldf", "jax", "numpy", "scipy", "scikit-learn", "statsmodels", "ngboost", "xgboostlss",
     "xgboost", "torch", "gpboost", "bambi", "pymc", "numpyro",
 )  # fmt: skip
-MASS = 0.9
 
 
 # --- measuring ----------------------------------------------------------------------------------
@@ -67,45 +66,6 @@ def data_of(of: Set, blocked: bool) -> Data:
     return read(frame, of.family, columns)
 
 
-def cpu() -> float:
-    """Seconds of this process and of those it has waited for."""
-    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in spent)
-
-
-def measure(name: str, task: Task, y: np.ndarray, limit: int) -> dict[str, Any]:
-    """One peer on one fold."""
-    try:
-        fit_predict = PEERS[name].load()
-    except ImportError as problem:
-        return {"failed": f"not installed ({problem})"}
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError(f"more than {limit} s")
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(limit)
-    begin, used = time.perf_counter(), cpu()
-    try:
-        law = fit_predict(task)
-    except ImportError as problem:
-        return {"failed": f"not installed ({problem})"}
-    except Exception as problem:  # whatever a peer raises, the others go on
-        return {"failed": f"{type(problem).__name__}: {str(problem)[:200]}"}
-    finally:
-        signal.alarm(0)
-    seconds, used = time.perf_counter() - begin, cpu() - used
-    score = law.log_prob(y)
-    if not np.isfinite(score).all():
-        return {"failed": f"{int((~np.isfinite(score)).sum())} counts have no mass"}
-    low, high, held = law.interval(MASS)
-    inside = (low <= y) & (y <= high)
-    return {
-        "score": score.tolist(), "inside": inside.tolist(), "held": held.tolist(),
-        "seconds": seconds, "cpu": used,
-    }  # fmt: skip
-
-
 def run(of: Set, blocked: bool, names: list[str], options: Any, kept: dict[str, Any]) -> None:
     """One set and one split: every peer on every fold, fold by fold."""
     data = data_of(of, blocked)
@@ -117,21 +77,23 @@ def run(of: Set, blocked: bool, names: list[str], options: Any, kept: dict[str, 
     found["region"] = None if of.region is None else of.region.tolist()
     for name in names:
         parts = found["peers"].setdefault(name, [])
-        for fold, (training, held) in enumerate(zip(split.training, split.held, strict=True)):
-            if fold < len(parts) and not (options.again and "failed" in parts[fold]):
-                continue
-            if any("failed" in part for part in parts[:fold]):
-                break
-            task = Task.of(data, training & counted, held & counted, 0)
-            y = np.asarray(data.y[type(data.family).columns[0]], float)[held & counted]
-            part = measure(name, task, y, options.limit)
-            parts[fold:] = [part]
-            said = part.get("failed") or (
-                f"{np.mean(part['score']):8.4f}  {np.mean(part['inside']):.1%} of "
-                f"{np.mean(part['held']):.1%}  {part['seconds']:.1f} s, CPU {part['cpu']:.1f} s"
-            )
-            print(f"{where} {name} fold {fold}: {said}", flush=True)
-            write(options.out, kept)
+        if options.anew:
+            parts.clear()
+        if options.again:
+            parts[:] = [part for part in parts if "failed" not in part]
+        with Worker(PEERS[name].load, options.limit) as worker:
+            while len(parts) < len(split.held) and not (parts and "failed" in parts[-1]):
+                training, held = split.training[len(parts)], split.held[len(parts)]
+                task = Task.of(data, training & counted, held & counted, 0)
+                y = np.asarray(data.y[type(data.family).columns[0]], float)[held & counted]
+                part = worker(task, y)
+                said = part.get("failed") or (
+                    f"{np.mean(part['score']):8.4f}  {np.mean(part['inside']):.1%} of "
+                    f"{np.mean(part['held']):.1%}  CPU {part['cpu']:.1f} s"
+                )
+                print(f"{where} {name} fold {len(parts)}: {said}", flush=True)
+                parts.append(part)
+                write(options.out, kept)
 
 
 def write(path: Path, kept: dict[str, Any]) -> None:
@@ -153,12 +115,16 @@ def gathered(of: dict[str, Any], name: str) -> dict[str, Any] | None:
     joined = {
         key: np.concatenate([part[key] for part in parts]) for key in ("score", "inside", "held")
     }
-    return joined | {key: [part[key] for part in parts] for key in ("seconds", "cpu")}
+    return joined | {"cpu": [part["cpu"] for part in parts]}
 
 
-def why(of: dict[str, Any], name: str) -> str:
+def why(of: dict[str, Any], name: str) -> tuple[str, str]:
+    """What a cell without a number says, and the sentence under the table, if there is one."""
     parts = of["peers"].get(name, [])
-    return next((part["failed"] for part in parts if "failed" in part), "")
+    if not parts or "failed" not in parts[-1]:
+        return "–", ""
+    fold = f"fold {len(parts)} of {len(of['folds'])}"
+    return parts[-1]["cell"], f"{parts[-1]['failed']} ({fold}, the last that was tried)"
 
 
 def header() -> str:
@@ -176,8 +142,8 @@ def header() -> str:
 
 def page(kept: dict[str, Any], names: list[str]) -> str:
     kept = {s: of for s, of in kept.items() if sum(gathered(of, n) is not None for n in names) > 1}
-    lines = [header(), "", *quality(kept, names), "", *speed(kept, names), "", *abilities(names)]
-    return "\n".join(lines) + "\n"
+    lines = [header(), "", *quality(kept, names), "", *failures(kept, names), *speed(kept, names)]
+    return "\n".join([*lines, "", *abilities(names)]) + "\n"
 
 
 def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
@@ -185,7 +151,7 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
     titles = [split.replace("|", ", ") for split in splits]
     lines = [
         "Mean log score of a held-out unit; more is better. The best of each set is bold; – is not "
-        "measured:",
+        "tried:",
         "",
         "| | " + " | ".join(titles) + " |",
         "|:--|" + "--:|" * len(splits),
@@ -197,7 +163,7 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
         cells = []
         for s in splits:
             if name not in scores[s]:
-                cells.append("failed" if why(kept[s], name) else "–")
+                cells.append(why(kept[s], name)[0])
                 continue
             best = scores[s][name] == max(scores[s].values())
             text = f"{scores[s][name]:.4f}"
@@ -235,16 +201,21 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
         "|:--|" + "--:|" * len(splits),
     ]
     for name in names:
-        every = [gathered(kept[s], name) for s in splits]
-        cells = [
-            f"{100 * (g['inside'].mean() - g['held'].mean()):+.1f}" if g else "–" for g in every
-        ]
+        cells = []
+        for s in splits:
+            g = gathered(kept[s], name)
+            off = 100 * (g["inside"].mean() - g["held"].mean()) if g else None
+            cells.append(why(kept[s], name)[0] if off is None else f"{off:+.1f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    failures = [
-        f"- {name} on {s.replace('|', ', ')}: {why(kept[s], name)}"
-        for s in splits for name in names if why(kept[s], name)
+    return lines
+
+
+def failures(kept: dict[str, Any], names: list[str]) -> list[str]:
+    sentences = [
+        f"- {name} on {s.replace('|', ', ')}: {why(of, name)[1]}."
+        for s, of in kept.items() for name in names if why(of, name)[1]
     ]  # fmt: skip
-    return lines + (["", "What failed:", "", *failures] if failures else [])
+    return ["What is not measured, and why:", "", *sentences, ""] if sentences else []
 
 
 def speed(kept: dict[str, Any], names: list[str]) -> list[str]:
@@ -261,7 +232,9 @@ def speed(kept: dict[str, Any], names: list[str]) -> list[str]:
         cells = []
         for s in splits:
             g = gathered(kept[s], name)
-            cells.append(f"{np.median(g['cpu']):.1f} ({g['cpu'][0]:.1f})" if g else "–")
+            cells.append(
+                f"{np.median(g['cpu']):.1f} ({g['cpu'][0]:.1f})" if g else why(kept[s], name)[0]
+            )
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
@@ -291,8 +264,9 @@ def main() -> None:
     parser.add_argument("--splits", default="random")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=20_000, help="of a set, at most")
-    parser.add_argument("--limit", type=int, default=900, help="seconds a fold may take")
+    parser.add_argument("--limit", type=int, default=900, help="CPU seconds a fold may take")
     parser.add_argument("--again", action="store_true", help="try anew what failed")
+    parser.add_argument("--anew", action="store_true", help="forget what --out has of these peers")
     parser.add_argument("--out", type=Path, default=Path("build/peers.json"))
     parser.add_argument("--page", type=Path, help="write the tables as Markdown")
     parser.add_argument("--show", action="store_true", help="only write what --out has")

@@ -76,7 +76,8 @@ PEERS = {
     "Bambi": Peer(
         "bayes.distributional", "implied", "by hand", YES, YES,
         "beta-binomial or negative binomial, mean and precision linear in x, its default priors, "
-        "NUTS (of NumPyro): 2 chains of 500 draws after 500, every fifth of which is used"),
+        "NUTS (of NumPyro) with a full mass matrix and, while that is learned, trees of 6 levels "
+        "at most: 2 chains of 500 draws after 500, every fifth of which is used"),
     "glmmTMB": Peer(
         "r.glmmtmb", "implied", "by hand", YES, YES,
         "betabinomial or nbinom2, dispformula ~ all columns"),

@@ -12,6 +12,9 @@ from .counts import Counts
 from .task import Task
 
 CHAINS, DRAWS, KEPT = 2, 500, 200
+# A diagonal mass matrix takes steps by the hundred through columns that go together. A full one
+# needs few, but before it is learned would take as many: so trees are kept short until then.
+NUTS = {"dense_mass": True, "max_tree_depth": (6, 10)}
 
 
 def distributional(task: Task) -> Counts:
@@ -34,7 +37,8 @@ def distributional(task: Task) -> Counts:
     model = bambi.Model(formula, table, family=family)
     found = model.fit(
         draws=DRAWS, tune=DRAWS, chains=CHAINS, random_seed=task.seed, inference_method="numpyro",
-        nuts_sampler_kwargs={"chain_method": "sequential"}, progressbar=False,
+        nuts_sampler_kwargs={"chain_method": "sequential", "nuts_kwargs": NUTS},
+        progressbar=False,
     )  # fmt: skip
     model.predict(found, kind="response_params", data=asked)
     every = slice(None, None, CHAINS * DRAWS // KEPT)
