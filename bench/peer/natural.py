@@ -79,6 +79,7 @@ class PairsOfExposure(Pairs):
 
 
 def natural(task: Task) -> Counts:
+    np.random.seed(task.seed)  # noqa: NPY002 (its trees break ties by that generator)
     distribution = Pairs if task.kind == "binomial" else PairsOfExposure
     pairs = np.stack([task.y, task.n], 1)
     learn, stop = task.inner()
