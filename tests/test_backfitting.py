@@ -208,7 +208,8 @@ def test_forests_that_have_answered_say_what_they_say(aware: bool) -> None:
         forest["leaf"] = rng.normal(0, 0.5, forest["leaf"].shape).astype(np.float32)
         assert forest["leaf"].shape == (7, 2, 2**depth)
         weights[number] = forest
-    weights[1]["slope"] += rng.normal(size=weights[1]["slope"].shape)
+    for own in weights[1].values() if aware else weights[1:2]:
+        own["slope"] += rng.normal(size=own["slope"].shape)
     told = {number: answers(model, number, weights[number], x) for number in (0, 2)}
     assert told[0].shape == (60, 2 * len(patterns(model)))
     own = recalling(model)
@@ -233,7 +234,7 @@ def test_a_turn_of_gradients_leaves_the_trees_as_they_are() -> None:
     backfitting._climb([one], 1, None, spec, schedule, table, 0)
     for old, new in zip(*map(jax.tree.leaves, (before, (one.forests, one.told))), strict=True):
         np.testing.assert_array_equal(old, new)
-    assert one.smooth[1]["slope"].any()
+    assert all(one.smooth[1][of]["slope"].any() for of in ("beside", "alone"))
 
 
 def test_copies_of_a_row_weigh_one_row_and_lack_others_as_often_as_in_the_trainer() -> None:

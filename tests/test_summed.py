@@ -15,9 +15,10 @@ from scipy import integrate, stats
 
 import ldf
 from ldf import DataError, Ensemble, Fusion, Linear, Member, Network
-from ldf.ensemble import NETWORK
+from ldf.ensemble import BESIDE, NETWORK
 from ldf.learn import UNUSUAL
 from ldf.learned import Correction
+from ldf.model import Model
 from ldf.summed import Source, SummedModel
 
 PRIMARY = {"successes": "lit", "trials": "asked"}
@@ -115,12 +116,13 @@ def test_without_any_source_the_posterior_is_the_prior(prior: str, times: int) -
 
 
 def test_a_source_of_noise_tells_next_to_nothing() -> None:
-    table = model().pseudo_observations(VILLAGES)
+    """Members together tell less of it than one: here those that are the default beside images."""
+    table = model(Ensemble(BESIDE, parts=4)).pseudo_observations(VILLAGES)
     beside = table.groupby("source")["information"].mean()
-    assert beside["noise"] < 0.2 * beside["census"]
-    assert beside["noise"] < 0.1  # nats
+    assert beside["noise"] < 0.15 * beside["census"]
+    assert beside["noise"] < 0.06  # nats
     alone = table.groupby("source")["information_alone"].mean()
-    assert alone["noise"] < 0.2 * alone["lights"]
+    assert alone["noise"] < 0.1 * alone["lights"]
 
 
 def test_information_is_the_divergence_from_without_the_source_to_with_it() -> None:
@@ -260,6 +262,81 @@ def test_sources_are_left_out_at_random_but_never_all_of_a_row() -> None:
     assert (kept <= there).all()
     # Of two, both stay with chance 1/4, and if neither would, both do.
     assert kept[:4000].all(1).mean() == pytest.approx(0.5, abs=0.03)
+
+
+# --- alone and beside the others ----------------------------------------------------------------
+
+FOUR = tuple(Source(name, 2 * i, 2 * i + 2) for i, name in enumerate("abcd"))
+
+
+def rows_with(*there: str) -> tuple[SummedModel, Any, np.ndarray, np.ndarray]:
+    """A sum of four with random weights; rows that have these, and their columns."""
+    rng = np.random.default_rng(3)
+    of = SummedModel(ldf.Binomial(), Network(shared=(4,), branch=(), by="log"), sources=FOUR)
+    weights = of.init(rng, 12)
+    for own in weights:
+        own["alone"]["branches"][0][-1]["bias"] += 0.7
+    x, marks = rng.normal(size=(5, 8)), [source.name in there for source in FOUR]
+    return of, weights, np.concatenate([x, np.tile(marks, (5, 1))], 1), x
+
+
+def test_a_source_alone_says_what_a_model_of_its_own_would() -> None:
+    of, weights, rows, x = rows_with("b")
+    table, ground = Model(of.family, of.mapping), of.ground()
+    own = table.pseudo_observations(weights[1]["alone"], ground, x[:, 2:4])
+    said = of.pseudo_observations(weights, ground, rows)
+    for mine, theirs in zip(said.coordinates(), own.coordinates(), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+def test_with_some_of_the_others_outputs_lie_between() -> None:
+    """By the square of the share that is lacking; and all that are there share the whole."""
+    of, weights, rows, x = rows_with("a", "b")
+    table, ground = Model(of.family, of.mapping), of.ground()
+    seen = np.concatenate([x[:, 2:4], np.tile([0.0, -1.0, -1.0], (5, 1))], 1)
+    beside = table.mapped(weights[1]["beside"], seen)
+    alone = table.mapped(weights[1]["alone"], x[:, 2:4])
+    expected = of.from_outputs(beside * (5 / 9) + alone * (4 / 9), ground)
+    found = of.terms(weights, ground, rows)[1]
+    for mine, whole in zip(found.coordinates(), expected.coordinates(), strict=True):
+        np.testing.assert_allclose(mine, whole / 2, rtol=1e-5)
+
+
+def test_a_row_teaches_with_what_it_keeps_and_with_each_of_its_sources_alone() -> None:
+    of, weights, rows, _ = rows_with("a", "c")
+    ground, y = of.ground(), {"successes": np.full(5, 2.0), "trials": np.full(5, 7.0)}
+    lessons = of.lessons(weights, ground, rows, y)
+    assert len(lessons) == 5
+    np.testing.assert_allclose(lessons[0][0], of.log_predictive(weights, ground, rows, y))
+    counts = [bool(np.all(which)) for _, which in lessons[1:]]
+    assert counts == [True, False, True, False]
+    for number, name in ((0, "a"), (2, "c")):
+        alone = rows_with(name)[2]
+        single = of.log_predictive(weights, ground, alone, y)
+        np.testing.assert_allclose(lessons[1 + number][0], single, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mapping", [Linear(), ldf.Trees()])
+def test_regressions_and_trees_are_one_mapping_a_source(mapping: Any) -> None:
+    of = SummedModel(ldf.Binomial(), mapping, sources=FOUR)
+    assert not any(map(of.twofold, range(4)))
+
+
+def test_one_source_of_four_alone_is_as_good_as_a_model_of_it() -> None:
+    """Where beside the others it says other things: here they leave low rates to it."""
+
+    def areas(rows: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        u = rng.normal(size=(rows, 4)) + rng.normal(size=rows)[:, None]
+        theta = 1 / (1 + np.exp(5 - 4 * u[:, 0] - u[:, 1:].sum(1) / 2))
+        frame = pd.DataFrame(u, columns=list("abcd"))
+        return frame.assign(asked=16.0, lit=rng.binomial(16, theta).astype(float))
+
+    learn, new = areas(600, 0), areas(2000, 1)
+    four = Fusion("binomial", PRIMARY, {n: [n] for n in "abcd"}, ensemble=SMALL).fit(learn)
+    single = Fusion("binomial", PRIMARY, ["a"], ensemble=SMALL).fit(learn)
+    behind = single.log_scores(new) - four.log_scores(new[["a", "asked", "lit"]])
+    assert behind.mean() < 0.02, behind.mean()
 
 
 @pytest.mark.parametrize(

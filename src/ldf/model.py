@@ -102,13 +102,21 @@ class Model(eqx.Module):
         noise: Array | None = None,
     ) -> Any:
         """T_x of each row of x. With noise, a whole number, some of the mapping is dropped."""
+        return self.from_outputs(self.mapped(weights, x, dropout, noise), ground)
+
+    def mapped(
+        self,
+        weights: Weights,
+        x: Array,
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> Array:
+        """What the mapping gives for each row."""
         if noise is None:
-            outputs = jax.vmap(lambda row: self.mapping.apply(weights, row))(x)
-        else:
-            noises = scramble(noise + jnp.arange(len(x), dtype=jnp.uint32))
-            apply = partial(self.mapping.apply, weights)
-            outputs = jax.vmap(lambda row, own: apply(row, dropout, own))(x, noises)
-        return self.from_outputs(outputs, ground)
+            return jax.vmap(lambda row: self.mapping.apply(weights, row))(x)
+        noises = scramble(noise + jnp.arange(len(x), dtype=jnp.uint32))
+        apply = partial(self.mapping.apply, weights)
+        return jax.vmap(lambda row, own: apply(row, dropout, own))(x, noises)
 
     def from_outputs(self, outputs: Array, ground: Ground) -> Any:
         """T_x of each row, of what the mapping gives for it."""
@@ -127,6 +135,18 @@ class Model(eqx.Module):
         """log p(y_i | x_i) of each row."""
         pseudo = self.pseudo_observations(weights, ground, x, dropout, noise)
         return self.log_predictive_given(pseudo, ground, y)
+
+    def lessons(
+        self,
+        weights: Weights,
+        ground: Ground,
+        x: Array,
+        y: dict[str, Array],
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> list[tuple[Array, Any]]:
+        """What rows teach: log-predictives, and which rows each counts in."""
+        return [(self.log_predictive(weights, ground, x, y, dropout, noise), True)]
 
     def log_predictive_given(self, pseudo: Any, ground: Ground, y: dict[str, Array]) -> Array:
         """log p(y_i) of each row, given T_x."""

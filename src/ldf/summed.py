@@ -7,6 +7,10 @@ independent given θ: two that tell the same would be counted twice. So a mappin
 other sources are there, and can learn to be worth less beside one that it repeats. For that it has
 to meet rows without them: in learning, sources are left out at random.
 
+Alone, a source says other things than beside all others, and so it has two mappings, one for either
+end, and what is said between them lies between (decision 33). The one for rows that lack the others
+learns from every row that has its source, in every step.
+
 A source may be a table of columns, or an image, a series or a set of items: then its columns are
 the numbers of that, by the shape it has, and its mapping knows how to read them. Of tables some may
 have trees, which are then learned in turn with what is smooth ("backfitting").
@@ -14,7 +18,9 @@ have trees, which are then learned in turn with what is smooth ("backfitting").
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -78,7 +84,8 @@ def mapping_of(source: Source, given: Mapping | None, of_tables: Mapping) -> Map
 
 
 class SummedModel(Model):
-    """One mapping a source. The last columns of x say which sources are there.
+    """One mapping a source, or two of the same kind. The last columns of x say which sources are
+    there.
 
     sources   at least one
     mappings  one a source; if there is none, `mapping` is for all
@@ -135,14 +142,30 @@ class SummedModel(Model):
         """The rows, with no more sources than these."""
         return np.concatenate([x[:, : -len(there)], self.there(x) & there], 1)
 
+    def twofold(self, number: int) -> bool:
+        """Whether a source has a mapping for rows that lack the others beside the one for rows that
+        have them. Trees tell these apart by themselves, and regressions are solved for rows as they
+        are."""
+        several = self.aware and self.leaves_out and len(self.sources) > 1
+        return several and self.way != "newton" and self.each[number].way != "boosting"
+
     def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
-        more = len(self.sources) - 1 if self.aware else 0
         weights = []
-        for of, mapping in zip(self.sources, self.each, strict=True):
+        for number, (of, mapping) in enumerate(zip(self.sources, self.each, strict=True)):
             # A member's width is that of its own mapping.
-            own = width if mapping == self.mapping else None
-            weights.append(mapping.init(rng, of.stop - of.start + more, self.outputs, own))
+            wide, columns = width if mapping == self.mapping else None, of.stop - of.start
+            beside = mapping.init(rng, columns + self._seen, self.outputs, wide)
+            if self.twofold(number):
+                alone = mapping.init(rng, columns, self.outputs, wide)
+                weights.append({"beside": beside, "alone": alone})
+            else:
+                weights.append(beside)
         return weights
+
+    @property
+    def _seen(self) -> int:
+        """How many of the others a mapping sees."""
+        return len(self.sources) - 1 if self.aware else 0
 
     def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
         """Each by the rows that have its source, as those that lack nothing see it."""
@@ -151,9 +174,14 @@ class SummedModel(Model):
         pairs = zip(self.sources, self.each, weights, strict=True)
         for number, (source, mapping, own) in enumerate(pairs):
             view = x[there[:, number], source.start : source.stop]
-            more = np.zeros((len(view), len(self.sources) - 1 if self.aware else 0))
-            view = np.concatenate([view, more], 1)
-            found.append(mapping.prepared(own, view, rng) if len(view) else own)
+            beside = np.concatenate([view, np.zeros((len(view), self._seen))], 1)
+            if not len(view):
+                found.append(own)
+            elif self.twofold(number):
+                both = {"beside": beside, "alone": view}
+                found.append({of: mapping.prepared(own[of], v, rng) for of, v in both.items()})
+            else:
+                found.append(mapping.prepared(own, beside, rng))
         return found
 
     def pseudo_observations(
@@ -174,29 +202,76 @@ class SummedModel(Model):
         x: Array,
         dropout: Array | float = 0.0,
         noise: Array | None = None,
+        alone: dict[int, Array] | None = None,
     ) -> list[Any]:
-        """Of the sum, one a source; or that of the only one."""
-        many = len(self.sources)
-        there = x[:, -many:] > 0.5
+        """Of the sum, one a source; or that of the only one. What sources say `alone` may be known
+        already."""
+        if alone is None:
+            alone = self.each_alone(weights, x, dropout, noise)
+        there = x[:, -len(self.sources) :] > 0.5
         if noise is not None:
             there = self.some(there, noise)
         terms = []
-        for number, source in enumerate(self.sources):
-            if self.only not in (None, number):
-                continue
-            own = there[:, number]
+        for number in self._asked:
+            source, own = self.sources[number], there[:, number]
             view = jnp.where(own[:, None], x[:, source.start : source.stop], 0.0)
-            if self.aware:  # zero where they are there, as in rows that lack nothing
-                others = jnp.delete(there, number, axis=1, assume_unique_indices=True) - 1.0
+            # Zero where they are there, as in rows that lack nothing.
+            others = jnp.delete(there, number, axis=1, assume_unique_indices=True) - 1.0
+            if self.aware:
                 view = jnp.concatenate([view, others], 1)
-            alone = Model(self.family, self.each[number], self.certain)
-            dropped: tuple[Any, ...] = ()
-            if noise is not None:
-                dropped = dropout, scramble(noise + jnp.uint32(number * GOLDEN % 2**32))
-            term = alone.pseudo_observations(weights[number], ground, view, *dropped)
+            said, dropped = self._of(number).mapped, _dropped(dropout, noise, number)
             # Together they begin at the ground, which is what one mapping begins at.
-            terms.append(jax.tree.map(lambda leaf, own=own: _where(own, leaf / many), term))
+            if number in alone:
+                lacking = others.mean(1, keepdims=True) ** 2
+                outputs = (1 - lacking) * said(weights[number]["beside"], view, *dropped)
+                outputs = outputs + lacking * alone[number]
+                parts = jnp.maximum(there.sum(1), 1)
+            else:
+                outputs = said(weights[number], view, *dropped)
+                parts = jnp.full(len(x), len(self.sources))
+            term = self.from_outputs(outputs, ground)
+            terms.append(jax.tree.map(partial(_share, own, parts), term))
         return terms
+
+    def lessons(
+        self,
+        weights: Weights,
+        ground: Ground,
+        x: Array,
+        y: dict[str, Array],
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> list[tuple[Array, Any]]:
+        """A row teaches with some of its sources, and each of them alone: few draws would leave it
+        only one, and any penalty would outweigh what these tell."""
+        there = x[:, -len(self.sources) :] > 0.5
+        alone = self.each_alone(weights, x, dropout, noise)
+        terms = self.terms(weights, ground, x, dropout, noise, alone)
+        said = [(sum(terms[1:], start=terms[0]), True)]
+        said += [(self.from_outputs(own, ground), there[:, n]) for n, own in alone.items()]
+        return [(self.log_predictive_given(pseudo, ground, y), of) for pseudo, of in said]
+
+    def each_alone(
+        self,
+        weights: Weights,
+        x: Array,
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> dict[int, Array]:
+        """What mappings of sources give for rows as if these lacked the others."""
+        found = {}
+        for number in filter(self.twofold, self._asked):
+            dropped = _dropped(dropout, noise, number + len(self.sources))
+            view = x[:, self.sources[number].start : self.sources[number].stop]
+            found[number] = self._of(number).mapped(weights[number]["alone"], view, *dropped)
+        return found
+
+    @property
+    def _asked(self) -> Iterable[int]:
+        return range(len(self.sources)) if self.only is None else (self.only,)
+
+    def _of(self, number: int) -> Model:
+        return Model(self.family, self.each[number], self.certain)
 
     def some(self, there: Array, noise: Array) -> Array:
         """Without those that are left out; a row keeps what it has rather than nothing."""
@@ -206,5 +281,14 @@ class SummedModel(Model):
         return jnp.where(kept.any(1, keepdims=True), kept, there)
 
 
-def _where(there: Array, leaf: Array) -> Array:
-    return jnp.where(there.reshape(there.shape + (1,) * (leaf.ndim - 1)), leaf, 0.0)
+def _dropped(dropout: Array | float, noise: Array | None, number: int) -> tuple[Any, ...]:
+    """What a mapping drops units by, if it does: each by a number of its own."""
+    if noise is None:
+        return ()
+    return dropout, scramble(noise + jnp.uint32(number * GOLDEN % 2**32))
+
+
+def _share(there: Array, parts: Array, leaf: Array) -> Array:
+    """One of so many parts, in rows where it is there."""
+    wide = (-1,) + (1,) * (leaf.ndim - 1)
+    return jnp.where(there.reshape(wide), leaf / parts.reshape(wide), 0.0)

@@ -31,6 +31,10 @@ class Recalled(Mapping):
     def formulation(self) -> str:
         return self.by
 
+    @property
+    def way(self) -> str:
+        return "boosting"  # as the trees that it stands for
+
     def init(
         self, rng: np.random.Generator, inputs: int, outputs: int, width: int | None = None
     ) -> Weights:
