@@ -540,7 +540,8 @@ def test_trees_read_the_tables_beside_images() -> None:
     assert "by backfitting" in model.status_
     forest, reader = model.learned_.trained[0].weights
     assert forest["leaf"].shape[-1] == 2
-    assert np.isfinite(reader["reading"][0]["matrix"]).all()
+    for own in reader.values():  # beside the table, and alone
+        assert np.isfinite(own["reading"][0]["matrix"]).all()
     table = model.pseudo_observations(UNITS)
     together = model.posterior(UNITS, given="auxiliary").to_frame()["pseudo_observations"]
     np.testing.assert_allclose(table.groupby("unit", sort=False)["n"].sum(), together, rtol=1e-12)
