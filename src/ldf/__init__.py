@@ -9,7 +9,7 @@ A prior, primary data and auxiliary data are the same kind of thing, a statistic
 >>> family.posterior(prior + seen).mean()
 array([0.31818182, 0.1       ])
 
-What learns and what reads frames is loaded when it is first asked for.
+Everything is loaded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -17,17 +17,32 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ldf import families
-from ldf.check import DataError, DoesNotExist
-from ldf.families import *
-from ldf.statistic import Statistic
-
 if TYPE_CHECKING:
-    from ldf import assess, datasets, folds, infer, plot, report, structure
+    from ldf import assess, datasets, families, folds, infer, plot, report, structure
     from ldf.beside import Images, Items, Series
+    from ldf.check import DataError, DoesNotExist
     from ldf.data import DataWarning
     from ldf.ensemble import Ensemble, Member, random_search
     from ldf.estimator import CalibrationWarning, Fusion, load
+    from ldf.families import (
+        Binomial,
+        CensoredPoisson,
+        Exponential,
+        Family,
+        Gamma,
+        Gaussian,
+        Geometric,
+        Joint,
+        LinearGaussian,
+        Misreported,
+        Multinomial,
+        MultivariateNormal,
+        NegativeBinomial,
+        NestedMultinomial,
+        Normal,
+        Poisson,
+        ZeroInflatedPoisson,
+    )
     from ldf.families.own import ImportanceSampled, NonConjugate
     from ldf.fit import Schedule
     from ldf.folds import Split
@@ -46,70 +61,103 @@ if TYPE_CHECKING:
     )
     from ldf.mixed import Component, Mixture
     from ldf.regressor import FusionRegressor
+    from ldf.statistic import Statistic
     from ldf.validate import cross_validate
 
-# Where the names above live; a module lives in itself.
-_LATER = {
-    "assess": "assess",
-    "datasets": "datasets",
-    "folds": "folds",
-    "infer": "infer",
-    "plot": "plot",
-    "report": "report",
-    "structure": "structure",
-    "Attention": "mappings",
-    "CalibrationWarning": "estimator",
-    "Convolution": "mappings",
-    "DataWarning": "data",
-    "Ensemble": "ensemble",
-    "Fourier": "mappings",
-    "Fusion": "estimator",
-    "FusionRegressor": "regressor",
-    "GaussianProcess": "mappings",
-    "Images": "beside",
-    "ImportanceSampled": "families.own",
-    "Items": "beside",
-    "Linear": "mappings",
-    "Component": "mixed",
-    "Member": "ensemble",
-    "Mixture": "mixed",
-    "Network": "mappings",
-    "Own": "mappings",
-    "Splines": "mappings",
-    "Recurrent": "mappings",
-    "Series": "beside",
-    "TemporalConvolution": "mappings",
-    "Trees": "mappings",
-    "NonConjugate": "families.own",
-    "Schedule": "fit",
-    "Split": "folds",
-    "cross_validate": "validate",
-    "load": "estimator",
-    "random_search": "ensemble",
+# Where the names above live; a module is itself a name where it stands among its own.
+_HOMES = {
+    "assess": ["assess"],
+    "beside": ["Images", "Items", "Series"],
+    "check": ["DataError", "DoesNotExist"],
+    "data": ["DataWarning"],
+    "datasets": ["datasets"],
+    "ensemble": ["Ensemble", "Member", "random_search"],
+    "estimator": ["CalibrationWarning", "Fusion", "load"],
+    "families": [
+        "Binomial",
+        "CensoredPoisson",
+        "Exponential",
+        "Family",
+        "Gamma",
+        "Gaussian",
+        "Geometric",
+        "Joint",
+        "LinearGaussian",
+        "Misreported",
+        "Multinomial",
+        "MultivariateNormal",
+        "NegativeBinomial",
+        "NestedMultinomial",
+        "Normal",
+        "Poisson",
+        "ZeroInflatedPoisson",
+        "families",
+    ],
+    "families.own": ["ImportanceSampled", "NonConjugate"],
+    "fit": ["Schedule"],
+    "folds": ["Split", "folds"],
+    "infer": ["infer"],
+    "mappings": [
+        "Attention",
+        "Convolution",
+        "Fourier",
+        "GaussianProcess",
+        "Linear",
+        "Network",
+        "Own",
+        "Recurrent",
+        "Splines",
+        "TemporalConvolution",
+        "Trees",
+    ],
+    "mixed": ["Component", "Mixture"],
+    "plot": ["plot"],
+    "regressor": ["FusionRegressor"],
+    "report": ["report"],
+    "statistic": ["Statistic"],
+    "structure": ["structure"],
+    "validate": ["cross_validate"],
 }
+_LATER = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Attention",
+    "Binomial",
     "CalibrationWarning",
+    "CensoredPoisson",
     "Component",
     "Convolution",
     "DataError",
     "DataWarning",
     "DoesNotExist",
     "Ensemble",
+    "Exponential",
+    "Family",
     "Fourier",
     "Fusion",
     "FusionRegressor",
+    "Gamma",
+    "Gaussian",
     "GaussianProcess",
+    "Geometric",
     "Images",
     "ImportanceSampled",
     "Items",
+    "Joint",
     "Linear",
+    "LinearGaussian",
     "Member",
+    "Misreported",
     "Mixture",
+    "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "NestedMultinomial",
     "Network",
     "NonConjugate",
+    "Normal",
     "Own",
+    "Poisson",
     "Recurrent",
     "Schedule",
     "Series",
@@ -118,9 +166,11 @@ __all__ = [
     "Statistic",
     "TemporalConvolution",
     "Trees",
+    "ZeroInflatedPoisson",
     "assess",
     "cross_validate",
     "datasets",
+    "families",
     "folds",
     "infer",
     "load",
@@ -129,7 +179,6 @@ __all__ = [
     "report",
     "structure",
 ]
-__all__ += families.__all__
 
 
 def __getattr__(name: str) -> Any:
