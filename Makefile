@@ -13,6 +13,7 @@
 #   make bench-mappings  each mapping alone and a stacked mixture of them, on DATA, half an hour
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-studies   the paper's two studies, on shipped data and on DATA, forty minutes
+#   make bench-reasons   what moves those figures of the studies that are not reached, 20 minutes
 #   make bench-sources   coverage of θ when sources are missing or repeat each other, half an hour
 #   make bench-architectures  what readers of images, series and items learn, five minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
@@ -48,7 +49,7 @@ PEERS_PIP := $(PEERS_VENV)/bin/python -m pip --disable-pip-version-check
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .PHONY: install chromium test test-browser test-full demo docs lint format bench-numerics bench-fit bench-quality \
-  bench-mappings bench-architectures bench-claims bench-studies bench-sources bench-truth bench-infer \
+  bench-mappings bench-architectures bench-claims bench-studies bench-reasons bench-sources bench-truth bench-infer \
   bench-structure bench-calibration bench-plan bench-peers lock lock-peers clean
 
 install: $(STAMP)
@@ -111,6 +112,9 @@ bench-claims: $(STAMP)
 
 bench-studies: $(STAMP)
 	$(CPU) $(BIN)/python bench/studies.py --data $(DATA) --page docs/studies-measured.md
+
+bench-reasons: $(STAMP)
+	$(CPU) $(BIN)/python bench/reasons.py --data $(DATA) --page docs/studies-reasons.md
 
 bench-sources: $(STAMP)
 	$(CPU) $(BIN)/python bench/sources.py --data $(DATA) --page docs/sources-measured.md

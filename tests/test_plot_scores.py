@@ -60,6 +60,8 @@ def test_arrivals_by_assignment_on_logarithmic_axes() -> None:
     np.testing.assert_allclose(first, [[2, 2], [4, 4]])
     np.testing.assert_allclose(second, [[4, 8]])
     np.testing.assert_allclose(theirs, [[1, 1], [2, 2], [3, 3]])  # they differ: no line
+    looks = [tuple(drawn.get_edgecolor()[0]) for drawn in axis.collections]
+    assert len(set(looks)) == 3  # and none looks like an assignment
     assert axis.get_xscale() == axis.get_yscale() == "log"
     shown = ["LDF: 1 (2)", "LDF: 2 (1)", "compound regression (3)"]
     assert words_of(axis.get_legend()) == shown

@@ -21,7 +21,7 @@ from ldf.studies import electrification, homicide, reproduce
 from ldf.studies.claims import Claim, as_markdown
 from ldf.studies.folder import write
 from ldf.studies.homicide.claims import modes
-from ldf.studies.homicide.study import EM, FULL_EM, at_map, largest
+from ldf.studies.homicide.study import EM, FULL_EM, at_map
 from ldf.studies.protocol import Protocol
 
 SMALL = Protocol(folds=3, restarts=1, draws=2, epochs=20, defaults=False)
@@ -175,7 +175,7 @@ def test_claims_of_section_6_are_its_numbers(section_6: homicide.Homicide) -> No
 
 
 def test_the_largest_county_of_each_state_is_shown(section_6: homicide.Homicide) -> None:
-    rows = largest(section_6)
+    rows = section_6.largest
     exposure = section_6.cv.data.y["exposure"]
     frame = pd.DataFrame({"state": section_6.state, "people": exposure})
     np.testing.assert_array_equal(rows, frame.groupby("state")["people"].idxmax())

@@ -81,7 +81,8 @@ def worth(
     """Draw the number of pseudo-observations against their rate, a point a unit.
 
     A baseline that gives all units the same number is a dashed line, otherwise points of its own.
-    Points of different assignments differ in colour and marker. Returns the figure.
+    Points of different assignments differ in colour and marker; beside them the baseline's are black
+    crosses. Returns the figure.
     """
     axis = given_axis(axis, (5.6, 3.8))
     words = names_of(names)
@@ -105,8 +106,10 @@ def worth(
             axis.axhline(theirs.mean(), color="black", linestyle="--", linewidth=1.4, label=label)
         else:
             look = {"color": ROLES["compound"].colour, "marker": ROLES["compound"].marker}
+            if colours is not None:  # among them is the role's own
+                look = {"color": "black", "marker": "x", "linewidth": 0.5}
             label = f"{words['compound']} ({theirs.size:,})"
-            axis.scatter(table.rate[~mine], theirs, label=label, zorder=0, **style, **look)
+            axis.scatter(table.rate[~mine], theirs, label=label, zorder=0, **style | look)
     if log:
         axis.set(xscale="log", yscale="log")
         for of in (axis.xaxis, axis.yaxis):

@@ -61,9 +61,9 @@ def reproduce_electrification(
         truth = cells.pseudo_successes + cells.pseudo_failures
         more = {"place": SHAPE, "theta": cells.theta, "information": truth}
     else:
-        frame = _file(data)
+        frame = file(data)
         primary = {"successes": "electrified", "trials": "households"}
-        of = Source(frame, primary, _features(frame, primary, auxiliary, id), f"From {data.name}.")
+        of = Source(frame, primary, features(frame, primary, auxiliary, id), f"From {data.name}.")
         if {"lat", "lon"} <= set(frame):
             more = {"place": np.stack([frame["lon"], frame["lat"]], -1)}
         if id is not None:
@@ -98,10 +98,10 @@ def reproduce_homicide(
         names = list(auxiliary or shipped.names)
         sensitive = tuple(sensitive) or shipped.sensitive
     else:
-        frame = _file(data)
+        frame = file(data)
         for name in ("fips", "county", "state", "homicides", "population"):
             _need(frame, name)
-        names = _features(frame, {"count": "homicides", "exposure": "population"}, auxiliary)
+        names = features(frame, {"count": "homicides", "exposure": "population"}, auxiliary)
         frame["thousands"] = frame["population"] / 1000
         sensitive = tuple(sensitive) or tuple(n for n in names if ETHNICITY.search(n))
         later, about = _other_year(frame), f"From {data.name}."
@@ -121,7 +121,7 @@ def reproduce_homicide(
 # --- files --------------------------------------------------------------------------------------
 
 
-def _file(path: Path) -> dict[str, Any]:
+def file(path: Path) -> dict[str, Any]:
     """Columns of a CSV or Parquet file. Codes keep their leading zeros."""
     import pandas as pd
 
@@ -138,9 +138,10 @@ def _need(frame: dict[str, Any], name: str) -> None:
         raise check.DataError(name, None, None, "is not in the file", remedy)
 
 
-def _features(
+def features(
     frame: dict[str, Any], primary: dict[str, str], named: Sequence[str], id: str | None = None
 ) -> list[str]:
+    """The auxiliary columns: those that are named, or all that are neither ids nor counts."""
     for name in (*primary.values(), *named):
         _need(frame, name)
     known = {*NO_FEATURES, *primary.values(), id}

@@ -61,7 +61,7 @@ def run(
     """Do it. With `printed`, by the numbers that the paper prints."""
     family = Binomial()
     rng = np.random.default_rng(protocol.seed)
-    members, penalties, prior = _searched(rng, protocol.draws)
+    members, penalties, prior = searched(rng, protocol.draws)
     if printed:
         members, penalties = (PRINTED,), PRINTED_PENALTIES
         prior = family.prior(**PRINTED_PRIOR)
@@ -92,7 +92,8 @@ def run(
     return Electrification(cv, model, everywhere(cv, model), place, theta, information)
 
 
-def _searched(rng: np.random.Generator, draws: int) -> tuple[tuple[Member, ...], dict, str]:
+def searched(rng: np.random.Generator, draws: int) -> tuple[tuple[Member, ...], dict, str]:
+    """Settings drawn on a log scale: of the network, of the regressions, and of the prior."""
     rates = log_uniform(rng, 1e-3, 3e-2, draws).tolist()
     penalties = log_uniform(rng, 1e-8, 1e-3, draws).tolist()
     strengths = log_uniform(rng, 1e-2, 1.0, draws).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 from ldf import plot
 from ldf.plot.table import data_frame
 from ldf.studies.figure import Figure, calibration, laws, pit, rates
-from ldf.studies.homicide.study import EM, Homicide, largest
+from ldf.studies.homicide.study import EM, Homicide
 
 ROLES = {"ldf": "ldf", "mixture": EM, "compound": "gamma-poisson", "plain": "poisson"}
 NAMES = {
@@ -74,7 +74,7 @@ def _assignment_map(of: Homicide) -> Figure:
 
 
 def _counties(of: Homicide, kind: str) -> Figure:
-    rows = largest(of)
+    rows = of.largest
     names = zip(of.county[rows], of.state[rows], strict=True)
     unit = [f"{county}, {state}" for county, state in names]
     found, y = laws(of.cv, ROLES, rows, kind), of.cv.data.y

@@ -21,7 +21,7 @@ from scipy.special import entr
 
 from ldf import folds
 from ldf.baselines import baselines
-from ldf.data import read
+from ldf.data import Data, read
 from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, table_of
 from ldf.families import Poisson
@@ -33,7 +33,7 @@ from ldf.mixed import Mixture
 from ldf.spec import Spec
 from ldf.studies.protocol import THE_PAPERS, Protocol, beside, log_uniform, regressions
 from ldf.table import Table, empirical_rate
-from ldf.validate import CrossValidation, answer
+from ldf.validate import Answer, CrossValidation, answer
 
 NETWORK = Network(shared=(10, 10), branch=(), activations=("tanh", "relu"), by="counts")
 EM, FULL_EM = "ldf-mm", "ldf-mm, full M-step"
@@ -65,6 +65,11 @@ class Homicide:
         """Of p(z | x, y). That of p(z | x) is the same for all counties, without a gate."""
         return np.asarray(entr(self.assignment).sum(0))
 
+    @property
+    def largest(self) -> np.ndarray:
+        """The most populous county of each state, in the order of the states."""
+        return largest(self.state, self.cv.data.y["exposure"])
+
 
 def run(
     frame: Any,
@@ -81,7 +86,7 @@ def run(
     """Do it. `later` are counts and exposure of another period, NaN where there are none."""
     family = Poisson()
     words: dict[str, Any] = {"sensitive": sensitive, "seed": protocol.seed}
-    ensemble, penalties = _searched(protocol)
+    ensemble, penalties = searched(protocol)
     single = Fusion(family, primary, auxiliary, ensemble=ensemble, **words)
     mixture = Fusion(
         family, primary, auxiliary, ensemble=ensemble,
@@ -114,7 +119,8 @@ def run(
     return Homicide(cv, by_state, mixture, said, assignment, county, state, shapes, weak, known)
 
 
-def _searched(protocol: Protocol) -> tuple[Ensemble, dict[str, np.ndarray]]:
+def searched(protocol: Protocol) -> tuple[Ensemble, dict[str, np.ndarray]]:
+    """Settings drawn on a log scale: of the networks, and of the regressions."""
     rng = np.random.default_rng(protocol.seed)
     penalty = log_uniform(rng, 1e-5, 1e-2, protocol.draws).tolist()
     dropout = log_uniform(rng, 1e-2, 0.3, protocol.draws).tolist()
@@ -165,14 +171,11 @@ def _rows(y: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
     return {name: np.asarray(values)[rows] for name, values in y.items()}
 
 
-def by_own_count(of: Homicide) -> np.ndarray:
-    """Log scores of the mixture if each county's mapping were known to be the one that its own
+def by_own_count(mixture: Answer, data: Data, units: np.ndarray) -> np.ndarray:
+    """Log scores of units if each county's mapping were known to be the one that its own
     count makes likeliest: no prediction, since the count is used to choose what predicts it."""
-    counted = of.cv.counted
-    said = of.cv.answers[EM].of(counted)
-    each = np.asarray(
-        of.cv.data.family.log_predictive(said.natural, **_rows(of.cv.data.y, counted))
-    )
+    said = mixture.of(units)
+    each = np.asarray(data.family.log_predictive(said.natural, **_rows(data.y, units)))
     pick = (each + np.log(said.share)).argmax(0)
     return each[pick, np.arange(each.shape[1])]
 
@@ -183,8 +186,7 @@ def at_map(of: Homicide) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(of.said.pseudo.t)[pick], np.asarray(of.said.pseudo.n)[pick]
 
 
-def largest(of: Homicide) -> np.ndarray:
+def largest(state: np.ndarray, exposure: np.ndarray) -> np.ndarray:
     """The most populous county of each state, in the order of the states."""
-    exposure = of.cv.data.y["exposure"]
-    rows = [np.flatnonzero(of.state == state) for state in np.unique(of.state)]
+    rows = [np.flatnonzero(state == one) for one in np.unique(state)]
     return np.array([some[np.argmax(exposure[some])] for some in rows])
