@@ -81,7 +81,7 @@ def worth(
     """Draw the number of pseudo-observations against their rate, a point a unit.
 
     A baseline that gives all units the same number is a dashed line, otherwise points of its own.
-    Points of different assignments differ in colour and marker; beside them the baseline's are black
+    Points of different assignments differ in colour and marker, and then the baseline's are black
     crosses. Returns the figure.
     """
     axis = given_axis(axis, (5.6, 3.8))
