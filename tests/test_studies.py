@@ -259,4 +259,4 @@ def test_another_year_is_found_and_thousands_are_no_feature() -> None:
     np.testing.assert_allclose(later["exposure"], [2.1, 0.51])
     assert reproduce._other_year({"population": frame["population"]}) is None
     named = {"exposure": "population"}
-    assert reproduce._features({**frame, "poverty": [1, 2]}, named, ()) == ["poverty"]
+    assert reproduce.features({**frame, "poverty": [1, 2]}, named, ()) == ["poverty"]
