@@ -22,7 +22,11 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import chain, combinations
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -91,28 +95,42 @@ def draw(world: str, seed: int, prior: str, retrain: bool) -> dict[str, Any]:
     return found
 
 
+def lacking_some() -> list[tuple[str, ...]]:
+    """What Malawi's areas have left."""
+    names = tuple(MALAWI)
+    kept = [names, *(tuple(n for n in names if n != out) for out in names)]
+    return [*kept, ("roads", "lights"), ("climate", "terrain"), *((name,) for name in names), ()]
+
+
+def malawi_fold(frame: pd.DataFrame, fold: int, learn: np.ndarray, hold: np.ndarray) -> list[Any]:
+    """By what areas lack: coverage of 90 % sets, PIT and score of one fold's areas."""
+    primary = {"successes": "electrified", "trials": "households"}
+    model = ldf.Fusion("binomial", primary, MALAWI, seed=0).fit(frame.iloc[learn])
+    found = []
+    for some in lacking_some():
+        lacking = [c for name in MALAWI if name not in some for c in MALAWI[name]]
+        held = frame.iloc[hold].drop(columns=lacking)
+        law, y = model.predictive(held, given="auxiliary"), held["electrified"].to_numpy()
+        covered = assess.coverage(law, y, (0.9,)).rows()[0]
+        u = assess.pit(law, y, fold)  # the same draws in each would make bins of zeros clump
+        found.append((covered, u, law.log_prob(y), len(hold)))
+    return found
+
+
 def malawi(folder: Path) -> tuple[list[tuple[Any, ...]], float]:
     """By what areas lack: coverage of 90 % sets, what they should hold, z, and PIT's p."""
     frame = pd.read_csv(folder / "malawi_electrification.csv")
-    primary = {"successes": "electrified", "trials": "households"}
     counts = {"successes": frame["electrified"].to_numpy(float)}
     counts["trials"] = frame["households"].to_numpy(float)
     rate = empirical_rate(ldf.Binomial(), counts, np.ones(len(frame), bool))
-    names = tuple(MALAWI)
-    kept = [names, *(tuple(n for n in names if n != out) for out in names)]
-    kept += [("roads", "lights"), ("climate", "terrain"), *((name,) for name in names), ()]
-    laws: dict[Any, list[Any]] = {some: [] for some in kept}
-    for fold, (learn, hold) in enumerate(folds.stratified(rate, 5, 0)):
-        model = ldf.Fusion("binomial", primary, MALAWI, seed=0).fit(frame.iloc[learn])
-        for some in kept:
-            lacking = [c for name in names if name not in some for c in MALAWI[name]]
-            held = frame.iloc[hold].drop(columns=lacking)
-            law, y = model.predictive(held, given="auxiliary"), held["electrified"].to_numpy()
-            covered = assess.coverage(law, y, (0.9,)).rows()[0]
-            u = assess.pit(law, y, fold)  # the same draws in each would make bins of zeros clump
-            laws[some].append((covered, u, law.log_prob(y), len(hold)))
+    with two_at_a_time() as pool:
+        every = [
+            pool.submit(malawi_fold, frame, fold, learn, hold)
+            for fold, (learn, hold) in enumerate(folds.stratified(rate, 5, 0))
+        ]
+        by_fold = [one.result() for one in every]
     rows = []
-    for some, parts in laws.items():
+    for some, parts in zip(lacking_some(), zip(*by_fold, strict=True), strict=True):
         sizes = np.array([part[3] for part in parts])
         observed = sum(p[0]["observed"] * p[3] for p in parts) / sizes.sum()
         expected = sum(p[0]["expected"] * p[3] for p in parts) / sizes.sum()
@@ -124,6 +142,13 @@ def malawi(folder: Path) -> tuple[list[tuple[Any, ...]], float]:
     return rows, float(len(frame))
 
 
+@contextmanager
+def two_at_a_time() -> Iterator[ProcessPoolExecutor]:
+    """What one does with one core (compiling, above all) leaves the other a core."""
+    with ProcessPoolExecutor(2, get_context("spawn"), warnings.simplefilter, ("ignore",)) as pool:
+        yield pool
+
+
 def simulated(options: argparse.Namespace) -> list[str]:
     lines = [
         f"{options.draws} draws of each world; ± is the standard error over draws. How far one"
@@ -133,12 +158,17 @@ def simulated(options: argparse.Namespace) -> list[str]:
         "| world | sources | 90 % intervals hold | width | behind a model of this subset only |",
         "|:--|:--|--:|--:|--:|",
     ]
-    worths = []
+    worths, draws = [], {}
+    with two_at_a_time() as pool:
+        for world in WORLDS:
+            for seed in range(options.draws):
+                task = (world, seed, options.prior, seed < options.retrained)
+                draws[world, seed] = pool.submit(draw, *task)
+        for (world, seed), one in draws.items():
+            inside = one.result()["inside"]
+            print(f"{world}, draw {seed}: {np.round(inside, 3)}", file=sys.stderr, flush=True)
     for world in WORLDS:
-        found = []
-        for seed in range(options.draws):
-            found.append(draw(world, seed, options.prior, seed < options.retrained))
-            print(f"{world}, draw {seed}: {np.round(found[-1]['inside'], 3)}", file=sys.stderr)
+        found = [draws[world, seed].result() for seed in range(options.draws)]
         inside = np.stack([one["inside"] for one in found])
         width = np.stack([one["width"] for one in found]).mean(0)
         behind = np.stack([one["behind"] for one in found[: options.retrained]])

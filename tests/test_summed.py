@@ -302,18 +302,64 @@ def test_with_some_of_the_others_outputs_lie_between() -> None:
         np.testing.assert_allclose(mine, whole / 2, rtol=1e-5)
 
 
-def test_a_row_teaches_with_what_it_keeps_and_with_each_of_its_sources_alone() -> None:
+SEEN = {"successes": np.full(5, 2.0), "trials": np.full(5, 7.0)}
+
+
+def test_a_row_teaches_with_every_subset_of_its_sources() -> None:
+    """As a row does that has just these, each once."""
+    of, weights, rows, _ = rows_with("a", "c", "d")
+    ground = of.ground()
+    lessons = of.lessons(weights, ground, rows, SEEN)
+    found = sorted(float(told[0]) for told, counts in lessons if np.all(counts))
+    subsets = [some for many in (1, 2, 3) for some in combinations("acd", many)]
+    each = [of.log_predictive(weights, ground, rows_with(*some)[2], SEEN)[0] for some in subsets]
+    np.testing.assert_allclose(found, sorted(map(float, each)), rtol=1e-5)
+    assert all(np.all(counts) or not np.any(counts) for _, counts in lessons)
+    weight = [float(np.mean(counts)) for _, counts in lessons if np.all(counts)]
+    assert sorted(weight) == [0.25] * 4 + [1.0] * 3  # several together once, and each alone
+
+
+def test_of_many_sources_a_row_teaches_with_all_without_each_and_with_each_alone() -> None:
+    """And, in learning, with some at random."""
+    sources = tuple(Source(name, i, i + 1) for i, name in enumerate("abcdef"))
+    of = SummedModel(ldf.Binomial(), Network(shared=(4,), branch=()), sources=sources)
+    rng, ground = np.random.default_rng(3), of.ground()
+    weights = of.init(rng, 12)
+    rows = np.concatenate([rng.normal(size=(5, 6)), np.ones((5, 6))], 1)
+    assert len(of.lessons(weights, ground, rows, SEEN)) == 1 + 6 + 6
+    drawn = of.lessons(weights, ground, rows, SEEN, 0.0, np.uint32(1))
+    assert len(drawn) == 1 + 6 + 1 + 6
+    without = rows.copy()
+    without[:, 6] = 0
+    single = of.log_predictive(weights, ground, without, SEEN)
+    np.testing.assert_allclose(of.lessons(weights, ground, rows, SEEN)[1][0], single, rtol=1e-5)
+
+
+def test_images_are_not_read_once_for_each_subset() -> None:
+    """Beside them, some are left out at random, and each teaches alone."""
+    tables = (Source("a", 0, 1), Source("b", 1, 2))
+    of = SummedModel(
+        ldf.Binomial(),
+        Network(shared=(4,), branch=()),
+        sources=(*tables, Source("c", 2, 6, "image", (2, 2, 1))),
+    )
+    rng, ground = np.random.default_rng(3), of.ground()
+    rows = np.concatenate([rng.normal(size=(5, 6)), np.ones((5, 3))], 1)
+    lessons = of.lessons(of.init(rng, 9), ground, rows, SEEN, 0.0, np.uint32(1))
+    assert len(lessons) == 1 + 3
+
+
+def test_learning_is_stopped_by_the_mean_of_what_a_row_teaches() -> None:
     of, weights, rows, _ = rows_with("a", "c")
-    ground, y = of.ground(), {"successes": np.full(5, 2.0), "trials": np.full(5, 7.0)}
-    lessons = of.lessons(weights, ground, rows, y)
-    assert len(lessons) == 5
-    np.testing.assert_allclose(lessons[0][0], of.log_predictive(weights, ground, rows, y))
-    counts = [bool(np.all(which)) for _, which in lessons[1:]]
-    assert counts == [True, False, True, False]
-    for number, name in ((0, "a"), (2, "c")):
-        alone = rows_with(name)[2]
-        single = of.log_predictive(weights, ground, alone, y)
-        np.testing.assert_allclose(lessons[1 + number][0], single, rtol=1e-5)
+    ground = of.ground(of.family.prior(0.5, 0.5))
+    of_each = [rows, rows_with("a")[2], rows_with("c")[2]]
+    each = [of.log_predictive(weights, ground, some, SEEN) for some in of_each]
+    found = of.learned_well(weights, ground, rows, SEEN)
+    np.testing.assert_allclose(found, np.mean(each, 0), rtol=1e-5)
+    table = Model(of.family, of.mapping)
+    one = table.init(np.random.default_rng(0), 2)
+    same = (one, ground, rows[:, :2], SEEN)
+    np.testing.assert_array_equal(table.learned_well(*same), table.log_predictive(*same))
 
 
 @pytest.mark.parametrize("mapping", [Linear(), ldf.Trees()])

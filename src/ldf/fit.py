@@ -10,8 +10,9 @@ seen by each fit in its own `view`: as they were preprocessed on that fit's trai
 or what else the `step` makes of a row.
 A batch estimates the sum; it is scaled by the number of rows, not by the batch's own weight, which
 would bias it. After each epoch every fit is scored on the rows it watches (and does not learn
-from) by their mean log-predictive, whatever the objective; a fit that has not improved for
-`patience` epochs stops, and its best weights are kept.
+from) by their mean log-predictive, whatever the objective (of several sources, by the mean over the
+subsets that teach); a fit that has not improved for `patience` epochs stops, and its best weights
+are kept.
 
 Only so many fits are in the program at once: as some stop, others take their places, so that none
 waits idle for the slowest. Fits are dealt to two lanes, each a thread that runs the one compiled
@@ -348,9 +349,8 @@ def _chunk(
         weights: Weights, ground: Ground, x: Array, index: Array, watched: Array
     ) -> Array:
         y = {name: value[index] for name, value in rows.y.items()}
-        log_predictive = model.log_predictive(weights, ground, x[index], y)
-        weight = watched[index]
-        return jnp.where(weight > 0, weight * log_predictive, 0.0).sum() / weight.sum()
+        worth, weight = model.learned_well(weights, ground, x[index], y), watched[index]
+        return jnp.where(weight > 0, weight * worth, 0.0).sum() / weight.sum()
 
     def judged(state: State, weights: Weights, moments: Any) -> State:
         found = jax.vmap(watched_score)(weights, ground, rows.x, seen, rows.watched)

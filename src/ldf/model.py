@@ -145,8 +145,17 @@ class Model(eqx.Module):
         dropout: Array | float = 0.0,
         noise: Array | None = None,
     ) -> list[tuple[Array, Any]]:
-        """What rows teach: log-predictives, and which rows each counts in."""
-        return [(self.log_predictive(weights, ground, x, y, dropout, noise), True)]
+        """What rows teach: log-predictives, and how much each counts, for all or by row."""
+        return [(self.log_predictive(weights, ground, x, y, dropout, noise), 1.0)]
+
+    def learned_well(
+        self, weights: Weights, ground: Ground, x: Array, y: dict[str, Array]
+    ) -> Array:
+        """What learning is stopped by: the mean of all that a row would teach, however much it
+        counts."""
+        lessons = [(told, jnp.asarray(of) > 0) for told, of in self.lessons(weights, ground, x, y)]
+        whole = sum(jnp.where(counts, told, 0.0) for told, counts in lessons)
+        return whole / sum(jnp.where(counts, 1.0, 0.0) for _, counts in lessons)
 
     def log_predictive_given(self, pseudo: Any, ground: Ground, y: dict[str, Array]) -> Array:
         """log p(y_i) of each row, given T_x."""

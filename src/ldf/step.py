@@ -65,8 +65,11 @@ class Gradient(eqx.Module):
         *dropped: Any,
     ) -> Array:
         """What each row is worth."""
-        lessons = model.lessons(weights, ground, x, y, *dropped)
-        return sum(jnp.where(of, objective(told, log_reference), 0.0) for told, of in lessons)
+        lessons = [
+            (objective(told, log_reference), jnp.asarray(of))
+            for told, of in model.lessons(weights, ground, x, y, *dropped)
+        ]
+        return sum(jnp.where(of > 0, of * worth, 0.0) for worth, of in lessons)
 
     def settle(self, weights: Weights, held: Held, weight: Array) -> Weights:
         return weights

@@ -5,11 +5,11 @@
 A source that a row lacks adds zero, in learning and afterwards. The plain sum takes sources to be
 independent given θ: two that tell the same would be counted twice. So a mapping sees which of the
 other sources are there, and can learn to be worth less beside one that it repeats. For that it has
-to meet rows without them: in learning, sources are left out at random.
+to meet rows without them: in learning, sources are left out.
 
 Alone, a source says other things than beside all others, and so it has two mappings, one for either
-end, and what is said between them lies between (decision 33). The one for rows that lack the others
-learns from every row that has its source, in every step.
+end, and what is said between them lies between (decision 33). And in every step a row teaches with
+every subset of its sources, and all of these decide when to stop (decision 34).
 
 A source may be a table of columns, or an image, a series or a set of items: then its columns are
 the numbers of that, by the shape it has, and its mapping knows how to read them. Of tables some may
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -42,6 +43,7 @@ from ldf.model import Ground, Model
 from ldf.special import Array
 
 GOLDEN = 0x9E3779B9
+FEW = 4  # sources of which every subset teaches
 MOST = 8  # sources if some have trees, which answer beforehand for whatever others are there
 
 
@@ -90,7 +92,8 @@ class SummedModel(Model):
     sources   at least one
     mappings  one a source; if there is none, `mapping` is for all
     aware     whether a mapping sees which of the others are there
-    left_out  the chance that a source is left out of a row in a step of learning
+    left_out  the chance that a source is left out of a row in a step of learning, where this is by
+              chance; zero: rows teach as they are
     whole     whether a row without any source has the whole of what is known of all units, of
               which λ0 is a weak part
     only      the number of a source: its term of the sum alone, with all that it sees
@@ -202,21 +205,20 @@ class SummedModel(Model):
         x: Array,
         dropout: Array | float = 0.0,
         noise: Array | None = None,
+        there: Array | None = None,
         alone: dict[int, Array] | None = None,
     ) -> list[Any]:
-        """Of the sum, one a source; or that of the only one. What sources say `alone` may be known
-        already."""
+        """Of the sum, one a source; or that of the only one. Rows may be taken to have fewer
+        sources `there` than they have, and what sources say `alone` may be known already."""
         if alone is None:
             alone = self.each_alone(weights, x, dropout, noise)
-        there = x[:, -len(self.sources) :] > 0.5
-        if noise is not None:
-            there = self.some(there, noise)
+        has: Any = x[:, -len(self.sources) :] > 0.5 if there is None else there
         terms = []
         for number in self._asked:
-            source, own = self.sources[number], there[:, number]
+            source, own = self.sources[number], has[:, number]
             view = jnp.where(own[:, None], x[:, source.start : source.stop], 0.0)
             # Zero where they are there, as in rows that lack nothing.
-            others = jnp.delete(there, number, axis=1, assume_unique_indices=True) - 1.0
+            others = jnp.delete(has, number, axis=1, assume_unique_indices=True) - 1.0
             if self.aware:
                 view = jnp.concatenate([view, others], 1)
             said, dropped = self._of(number).mapped, _dropped(dropout, noise, number)
@@ -225,7 +227,7 @@ class SummedModel(Model):
                 lacking = others.mean(1, keepdims=True) ** 2
                 outputs = (1 - lacking) * said(weights[number]["beside"], view, *dropped)
                 outputs = outputs + lacking * alone[number]
-                parts = jnp.maximum(there.sum(1), 1)
+                parts = jnp.maximum(has.sum(1), 1)
             else:
                 outputs = said(weights[number], view, *dropped)
                 parts = jnp.full(len(x), len(self.sources))
@@ -242,14 +244,40 @@ class SummedModel(Model):
         dropout: Array | float = 0.0,
         noise: Array | None = None,
     ) -> list[tuple[Array, Any]]:
-        """A row teaches with some of its sources, and each of them alone: few draws would leave it
-        only one, and any penalty would outweigh what these tell."""
+        """A row teaches with every subset of its sources; of many tables, with all, without each,
+        with some at random, and with each alone; with images, with some at random and with each
+        alone. Random ones only would meet some subsets so rarely that any penalty outweighs what
+        these tell. All of several sources together count once, as a row of one table does, and so
+        does each source alone."""
         there = x[:, -len(self.sources) :] > 0.5
         alone = self.each_alone(weights, x, dropout, noise)
-        terms = self.terms(weights, ground, x, dropout, noise, alone)
-        said = [(sum(terms[1:], start=terms[0]), True)]
-        said += [(self.from_outputs(own, ground), there[:, n]) for n, own in alone.items()]
-        return [(self.log_predictive_given(pseudo, ground, y), of) for pseudo, of in said]
+        taught, found = self._taught(there, len(alone), noise), []
+        number = sum(jnp.where(counts, 1, 0) for _, counts in taught)
+        for turn, (kept, counts) in enumerate(taught):
+            drawn = None if noise is None else scramble(noise + jnp.uint32(turn))
+            terms = self.terms(weights, ground, x, dropout, drawn, kept, alone)
+            found.append((sum(terms[1:], start=terms[0]), counts / number))
+        found += [(self.from_outputs(own, ground), there[:, n]) for n, own in alone.items()]
+        return [(self.log_predictive_given(pseudo, ground, y), of) for pseudo, of in found]
+
+    def _taught(self, there: Array, alone: int, noise: Array | None) -> list[tuple[Array, Any]]:
+        """Which sources rows are taken to have, and which rows it takes some from. So many sources
+        teach alone anyway. Images, series and items are dear to read once for each subset."""
+        many, found = len(self.sources), [(there, cast("Any", True))]
+        if not self.leaves_out:
+            return found
+        if any(source.kind != "table" for source in self.sources):
+            return found if noise is None else [(self.some(there, noise), True)]
+        least = 2 if alone == many else 1
+        if many <= FEW:
+            every = (np.array(kept) for kept in product((False, True), repeat=many))
+            for kept in (kept for kept in every if least <= kept.sum() < many):
+                found.append((there & kept, there[:, kept].all(1) & there[:, ~kept].any(1)))
+            return found
+        for kept in ~np.eye(many, dtype=bool):
+            left = there & kept
+            found.append((left, (left.sum(1) >= least) & there[:, ~kept].any(1)))
+        return found if noise is None else [*found, (self.some(there, noise), True)]
 
     def each_alone(
         self,
