@@ -341,12 +341,8 @@ def main() -> None:
         and (split == "random" or name.partition("__")[0] in REGIONS)
     ]
     order = {name.replace("__", ", "): place for place, name in enumerate([*scored, *names])}
-    # Two at a time: what one does with one core (compiling, above all) leaves the other a core. A
-    # process can hold so many compiled programs only, so each has a few tasks.
-    context, quiet = get_context("spawn"), ("ignore",)
-    with ProcessPoolExecutor(
-        2, context, warnings.simplefilter, quiet, max_tasks_per_child=6
-    ) as pool:
+    # Two at a time: what one does with one core (compiling, above all) leaves the other a core.
+    with ProcessPoolExecutor(2, get_context("spawn"), warnings.simplefilter, ("ignore",)) as pool:
         for future in as_completed([pool.submit(measured, task) for task in tasks]):
             rows.append(future.result())
             show(rows[-1])

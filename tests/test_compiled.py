@@ -1,4 +1,4 @@
-"""A second run of a command on the same shapes compiles nothing."""
+"""Compiled programs are kept for the next run of a command, and dropped when there are too many."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import jax
+import pytest
+
+from ldf import compiled
 
 RUN = """
 import jax.monitoring
@@ -43,3 +48,27 @@ def test_a_second_run_compiles_nothing(tmp_path: Path) -> None:
         found.append(int(done.stdout))
     assert found[0] > 0
     assert found[1] == 0
+
+
+def test_programs_are_dropped_before_the_system_has_no_place_for_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Linux ends a process that asks for more pieces of memory than it may have."""
+    if not compiled.MAPS.exists():
+        pytest.skip("only Linux says how many pieces of memory a process has")
+    told = []
+
+    @jax.jit
+    def double(x: float) -> float:
+        told.append("compiled")
+        return 2 * x
+
+    double(1.0)
+    assert not compiled.drop_if_too_many(share=1.0)
+    double(1.0)
+    assert told == ["compiled"]
+    assert compiled.drop_if_too_many(share=0.0)
+    double(1.0)
+    assert told == ["compiled"] * 2
+    monkeypatch.setattr(compiled, "MAPS", Path("no such file"))
+    assert not compiled.drop_if_too_many(share=0.0)

@@ -262,6 +262,17 @@ def test_observations_that_are_moved_say_what_they_were_moved_to(case: Case, dat
 @every_family
 @search
 @given(data=st.data())
+def test_the_size_is_one_number_a_unit_that_counts_as_often_as_the_statistic(
+    case: Case, data: Any
+) -> None:
+    one = case.family.prior(**data.draw(case.priors))
+    assert np.shape(one.size) == one.shape
+    np.testing.assert_allclose((one * 3.0).size, 3.0 * one.size, rtol=1e-12)
+
+
+@every_family
+@search
+@given(data=st.data())
 def test_draws_have_the_moments_of_what_they_are_drawn_from(case: Case, data: Any) -> None:
     natural = case.family.prior(**data.draw(case.priors))
     posterior = case.family.posterior(natural)

@@ -147,7 +147,7 @@ def test_the_fit_that_answers_for_a_row_neither_learned_from_it_nor_watched_it(
 
 def test_primary_data_are_not_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training row's pseudo-observations do not know its own y, to the bit. Parts are stratified
-    by y, the ground (two numbers) and the correction (three) are fitted to all training rows, so
+    by y, the ground (two numbers) and the correction (four) are fitted to all training rows, so
     these are held fixed."""
     part, row = usual()[0].part, 7
     parts, ground_of = room._parts, room.ground_of
@@ -188,6 +188,7 @@ def test_a_rows_own_data_move_the_correction_by_little() -> None:
     assert after.times[0] == pytest.approx(before.correction.times[0], rel=0.1)
     assert after.stretch == pytest.approx(before.correction.stretch, rel=0.05)
     assert after.level == pytest.approx(before.correction.level, abs=0.05)
+    assert after.contrast == pytest.approx(before.correction.contrast, rel=0.05)
     assert after.stretch != before.correction.stretch
 
 
@@ -293,7 +294,7 @@ def test_the_best_member_is_the_one_with_the_best_score_out_of_fold() -> None:
         ] / TABLE.weight[rows].sum()
         (kept,) = one.trained
         assert kept.score == pytest.approx(max(scores), rel=1e-12)
-        assert one.correction.times == [1] == one.correction.stretch
+        assert one.correction.times == [1] == one.correction.stretch == one.correction.contrast
         assert same(kept.weights, all_of_them.trained[int(np.argmax(scores))].weights)
         np.testing.assert_array_equal(one.share, [1.0])
 
@@ -313,23 +314,24 @@ def test_the_correction_is_the_likeliest_of_a_grid() -> None:
     y, weight = {name: v[rows] for name, v in TABLE.y.items()}, TABLE.weight[rows]
     before = [t.said(TABLE.x[rows], one.part[rows]).pseudo for t in one.trained]
     spread = np.mean([np.log(p.successes / p.failures).std() for p in before])
+    typical = np.exp(np.mean([np.log(p.n) for p in before]))
 
-    def score(times: float, stretch: float, level: float) -> float:
-        correction = Correction.of_all(times, stretch, [level * spread])
+    def score(times: float, stretch: float, contrast: float, level: float) -> float:
+        correction = Correction.of_all(times, stretch, [level * spread], contrast, typical)
         each = [t.said(TABLE.x[rows], one.part[rows], correction) for t in one.trained]
         scores = np.stack([said.log_score(FAMILY, y) for said in each])
         likely = weight @ logsumexp(scores, axis=0, b=stacked(scores, weight)[:, None])
-        return likely - (np.log(stretch) ** 2 + level**2) / 0.2**2 / 2
+        return likely - (np.log(stretch) ** 2 + np.log(contrast) ** 2 + level**2) / 0.2**2 / 2
 
-    found = np.array([one.correction.times[0], one.correction.stretch, 0.0])
-    found[2] = one.correction.level[0] / spread
-    for which, grid in enumerate(
-        (np.geomspace(0.5, 2, 81), np.geomspace(0.5, 2, 81), np.linspace(-1, 1, 81))
-    ):
-        others = [np.where(np.arange(3) == which, value, found) for value in grid]
+    of = one.correction
+    found = np.array([of.times[0], of.stretch, of.contrast, of.level[0] / spread])
+    assert of.typical == pytest.approx(typical)
+    factors, levels = np.geomspace(0.5, 2, 81), np.linspace(-1, 1, 81)
+    for which, grid in enumerate((factors, factors, factors, levels)):
+        others = [np.where(np.arange(4) == which, value, found) for value in grid]
         best = grid[np.argmax([score(*v) for v in others])]
         assert found[which] == pytest.approx(best, abs=0.05)
-    assert score(*found) > score(1.0, 1.0, 0.0)
+    assert score(*found) > score(1.0, 1.0, 1.0, 0.0)
 
 
 class Said(NamedTuple):
@@ -340,6 +342,7 @@ class Said(NamedTuple):
     each: list[Trials]
     weight: np.ndarray = np.ones(4000)
     spread: np.ndarray = np.ones(1)
+    typical: float = 20.0
 
     def scores(self, correction: Correction) -> np.ndarray:
         usual = Trials(np.array(1.0), np.array(1.0))
@@ -396,12 +399,37 @@ def test_members_that_differ_are_further_from_the_usual_together_than_apart() ->
         assert 0 < after < 0.9 * before
 
 
+def test_rows_that_seem_to_differ_in_worth_differ_less() -> None:
+    """A member that has learned differences that are not there says of some rows too much, of
+    others too little. No one sharpness mends that; less contrast does."""
+    rng = np.random.default_rng(1)
+    rate = expit(rng.normal(size=4000))
+    theta = rng.beta(20 * rate, 20 * (1 - rate))
+    y = {"successes": rng.binomial(50, theta).astype(float), "trials": np.full(4000, 50.0)}
+    worth = 20 * np.exp(0.6 * rng.normal(size=4000))
+    said = Said(y, [Trials(worth * rate, worth * (1 - rate))])
+    _, correction = room._stretched(cast("Any", said), np.ones(1), 1.0)
+    assert correction.contrast < 0.7
+    usual, there = Trials(np.array(1.0), np.array(1.0)), np.ones((4000, 0), bool)
+    corrected = correction.corrected(said.each[0], usual, there)
+    sure = worth > np.quantile(worth, 0.9)
+
+    def short(of: Trials) -> float:
+        low, high = FAMILY.posterior(of[sure]).interval(0.9)
+        return 0.9 - ((low <= theta[sure]) & (theta[sure] <= high)).mean()
+
+    assert short(said.each[0]) > 0.1
+    assert short(corrected) < 0.5 * short(said.each[0])
+
+
 def test_nothing_corrected_is_nothing() -> None:
     none = Trials(np.zeros(2), np.array([0.0, 3.0]))
     usual = Trials(np.array(1.0), np.array(4.0))
-    found = Correction.of_all(2.0, 1.5, [0.1]).corrected(none, usual, np.ones((2, 0), bool))
-    np.testing.assert_allclose(found.successes, 0.0)
-    np.testing.assert_allclose(found.failures, [0.0, 6.0])
+    for contrast, times in ((1.0, 2.0), (2.0, 4.0), (0.5, 2**0.5)):  # 3 of a typical 1.5
+        correction = Correction.of_all(2.0, 1.5, [0.1], contrast, 1.5)
+        found = correction.corrected(none, usual, np.ones((2, 0), bool))
+        np.testing.assert_allclose(found.successes, 0.0)
+        np.testing.assert_allclose(found.failures, [0.0, 3.0 * times])
 
 
 def test_stacked_weights_are_the_likeliest_of_a_grid() -> None:

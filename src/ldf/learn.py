@@ -15,8 +15,8 @@ explains the training rows out of fold; or all weight goes to the best member, w
 search is decided. A mixture of members that each are as sure as they should be is less sure than it
 should be: their differences come on top. So with the weights a correction is learned: how often T_x
 counts (decision 19), for each subset of sources where rows may lack some (decision 28); and, of one
-table, how far from the usual it is to be (decision 31). Several training sets (the folds of a
-cross-validation) are learned at once.
+table, how far from the usual it is to be (decision 31) and how much rows differ in what T_x is
+worth (decision 35). Several training sets (the folds of a cross-validation) are learned at once.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import scipy  # optimize is loaded when it is asked for
 from scipy.special import logsumexp
 
 from ldf import check, folds
+from ldf.compiled import drop_if_too_many
 from ldf.ensemble import Ensemble
 from ldf.fit import State
 from ldf.ground import ground_of, log_reference
@@ -44,7 +45,7 @@ from ldf.train import Job, Tell, train
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
 FEW_SOURCES = 5  # of which all subsets are looked at
-USUAL = 0.2  # how far the stretch's logarithm, and the level beside units' spread, may be expected
+USUAL = 0.2  # how far log stretch, log contrast, and the level beside units' spread are expected
 ROUNDS = 3  # of shares, and of the correction given them
 
 
@@ -58,6 +59,7 @@ def learn(
     tell: Tell | None = None,
 ) -> list[Learned]:
     """Learn from each training set (a row of `training`, sets × M); by default from all rows."""
+    drop_if_too_many()
     every = np.ones((1, len(table.x)), bool) if training is None else training
     every = every & table.seen & (table.weight > 0)
     ensemble = spec.ensemble.settled(int(every.any(0).sum()), smooth=spec.smooth)
@@ -191,17 +193,18 @@ def _least(loss: Callable[[float], float]) -> float:
 def _stretched(unseen: _Unseen, share: np.ndarray, times: float) -> tuple[np.ndarray, Correction]:
     """The shares and the correction under which the rows are likeliest, if no more is expected to
     be wrong than `USUAL`: few rows change little."""
-    spread, weight = unseen.spread, unseen.weight
+    spread, typical, weight = unseen.spread, unseen.typical, unseen.weight
 
     def correction(v: np.ndarray) -> Correction:
-        return Correction.of_all(np.exp(v[0]), np.exp(v[1]), v[2:] * spread)
+        times, stretch, contrast = np.exp(v[:3])
+        return Correction.of_all(times, stretch, v[3:] * spread, contrast, typical)
 
     def loss(v: np.ndarray) -> float:
         likely = logsumexp(unseen.scores(correction(v)), 0, b=share[:, None]) @ weight
         return float((v[1:] ** 2).sum() / USUAL**2 / 2 - likely)
 
-    found = np.array([np.log(times), 0.0, *np.zeros_like(spread)])
-    bounds = [(-SHARPEST, SHARPEST)] * 2 + [(-1.0, 1.0)] * len(spread)
+    found = np.array([np.log(times), 0.0, 0.0, *np.zeros_like(spread)])
+    bounds = [(-SHARPEST, SHARPEST)] * 3 + [(-1.0, 1.0)] * len(spread)
     for _ in range(ROUNDS):
         options = {"maxiter": 20, "eps": 1e-4}
         found = scipy.optimize.minimize(
@@ -234,6 +237,12 @@ class _Unseen(NamedTuple):
         """How much units differ in what is said of them: the mean over members."""
         said = [own.pseudo.location for own in self.said]
         return np.mean([one.std((0, 1), where=np.isfinite(one)) for one in said], 0)
+
+    @property
+    def typical(self) -> float:
+        """How many observations T_x is worth, the geometric mean over members and rows."""
+        sizes = np.concatenate([own.pseudo.size.ravel() for own in self.said])
+        return float(np.exp(np.log(sizes[sizes > 0]).mean())) if (sizes > 0).any() else 1.0
 
     def scores(self, correction: Correction) -> np.ndarray:
         """Members × rows."""

@@ -67,27 +67,43 @@ class Correction(NamedTuple):
     """What makes a mixture of members as sure, and as far from the usual, as it should be.
 
     T_x counts so many `times` in a row, by the sources that it has (decision 28; of one table there
-    is one subset of no sources). And what it says, its location, is so many times (`stretch`) as
-    far from that of all units, and shifted (`level`): decision 31. Sources are not stretched, since
-    their terms would no longer add.
+    is one subset of no sources). What it says, its location, is so many times (`stretch`) as far
+    from that of all units, and shifted (`level`): decision 31. And how many observations it is
+    worth differs by more or less (`contrast`) from a `typical` number: decision 35. Sources have
+    `times` alone, since their terms would no longer add.
     """
 
     there: np.ndarray  # subsets × sources
     times: np.ndarray  # in rows that have just these
     stretch: np.ndarray
     level: np.ndarray  # on the line of locations; one number, or one each
+    contrast: np.ndarray
+    typical: np.ndarray
 
     @classmethod
     def of_all(
-        cls, times: float, stretch: float = 1.0, level: Any = 0.0, sources: int = 0
+        cls,
+        times: float,
+        stretch: float = 1.0,
+        level: Any = 0.0,
+        contrast: float = 1.0,
+        typical: float = 1.0,
+        sources: int = 0,
     ) -> Correction:
         """The same in all rows."""
-        there = np.ones((1, sources), bool)
-        return cls(there, np.array([times]), np.array(stretch), np.asarray(level, float))
+        there, more = np.ones((1, sources), bool), (stretch, level, contrast, typical)
+        return cls(there, np.array([times]), *(np.asarray(value, float) for value in more))
 
     def corrected(self, pseudo: Any, usual: Any, there: np.ndarray) -> Any:
         """T_x as it counts, of rows that have these sources."""
-        return self._moved(pseudo, usual) * self.times_in(there)
+        return self._moved(pseudo, usual) * (self.times_in(there) * self._contrasted(pseudo))
+
+    def _contrasted(self, pseudo: Any) -> Any:
+        """How often T_x counts beside other rows, by how many observations it is worth."""
+        if self.contrast == 1:
+            return 1.0
+        size = pseudo.size
+        return np.where(size > 0, size / self.typical, 1.0) ** (self.contrast - 1)
 
     def _moved(self, pseudo: Any, usual: Any) -> Any:
         if self.stretch == 1 and not self.level.any():

@@ -264,6 +264,7 @@ def inspect(
         "units_learned_from": _learned_from(fitted),
         "sharpness": float(learned.correction.times[-1]),  # of rows that lack nothing
         "stretch": float(learned.correction.stretch),
+        "contrast": float(learned.correction.contrast),
         "status": fitted.status_,
         "notes": [fitted.columns().shown(note) for note in fitted.notes_],
     }

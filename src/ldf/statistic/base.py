@@ -135,6 +135,12 @@ class Statistic(eqx.Module):
         return f"{type(self).__name__}({', '.join(f'{n}={_short(value)}' for n, value in named)})"
 
     @property
+    def size(self) -> Array:
+        """n as one number a unit: of a matrix, what a direction has on average."""
+        n = self.n
+        return n if np.ndim(n) == len(self.shape) else n.diagonal(axis1=-2, axis2=-1).mean(-1)
+
+    @property
     @abstractmethod
     def location(self) -> Array:
         """What its observations say, on a line without ends (logit, logarithm, mean), on a last
