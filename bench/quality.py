@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -259,6 +260,21 @@ def show(row: dict[str, Any]) -> None:
     print(flush=True)
 
 
+def beyond(rows: list[dict[str, Any]]) -> str:
+    """How many checks of coverage are beyond two standard errors, and how many would be by chance:
+    of single numbers, and of class counts by each family."""
+    told = []
+    for kind in ("single numbers", "class counts by a Dirichlet", "class counts by nested classes"):
+        some = [r for r in rows if ("component" in r["coverage"][0]) == (kind[0] == "c")]
+        if kind[0] == "c":
+            some = [r for r in some if ("nested" in r["set"]) == ("nested" in kind)]
+        z = np.array([check["z"] for row in some for check in row["coverage"]])
+        chance = 2 * norm.sf(2) * len(z)
+        if len(z):
+            told.append(f"{(abs(z) > 2).sum()} of {len(z)} of {kind} ({chance:.1f} by chance)")
+    return f"Checks beyond two standard errors: {'; '.join(told)}."
+
+
 def page(rows: list[dict[str, Any]]) -> str:
     """The numbers as tables in Markdown."""
     names = ("ldf", "M0", "GLM", "M1", "M2", "M4")
@@ -309,7 +325,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         lines.append(
             f"| {row['set']} | {row['split']} | {' | '.join(cells)} | {p:.2f} | {shares} |"
         )
-    lines += ["", "Of class counts the worst class is shown."]
+    lines += ["", f"Of class counts the worst class is shown. {beyond(rows)}"]
     return "\n".join(lines) + "\n"
 
 
