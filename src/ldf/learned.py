@@ -31,7 +31,7 @@ BLOCK = 4096  # rows answered for at once
 
 
 class Said(NamedTuple):
-    """What is said of rows, components × rows: one component a member (two where it is in doubt), or
+    """What is said of rows, components × rows: one component a member, two where there is doubt, or
     one a mapping of each fit of a mixture."""
 
     natural: Any  # λ0 + T_x
