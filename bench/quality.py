@@ -360,6 +360,8 @@ def main() -> None:
     # Two at a time: what one does with one core (compiling, above all) leaves the other a core.
     with ProcessPoolExecutor(2, get_context("spawn"), warnings.simplefilter, ("ignore",)) as pool:
         for future in as_completed([pool.submit(measured, task) for task in tasks]):
+            if future.exception():
+                pool.shutdown(cancel_futures=True)
             rows.append(future.result())
             show(rows[-1])
             rows.sort(key=lambda row: (order[row["set"]], row["split"] == "blocked"))

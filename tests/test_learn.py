@@ -29,6 +29,7 @@ from ldf.objective import balanced_weights, model_selection
 from ldf.spec import Spec
 from ldf.statistic import Trials
 from ldf.table import Table, empirical_rate
+from ldf.validate import gathered
 
 room: Any = import_module("ldf.learn")
 
@@ -487,6 +488,22 @@ def test_doubt_is_an_even_mixture_of_more_and_less() -> None:
     np.testing.assert_allclose(
         both.mean().successes, np.mean([said.mean().successes for said in each], 0)
     )
+
+
+def test_folds_with_doubt_and_without_are_gathered_each_as_it_answers() -> None:
+    """Those without have fewer components: what is added has no share."""
+    sure = usual()[0]
+    doubtful = replace(sure, correction=sure.correction._replace(doubt=np.array(0.4)))
+    held = np.zeros((2, M), bool)
+    held[0, :80], held[1, 80:] = True, True
+    together = gathered([sure, doubtful], TABLE.x, held)
+    assert together.share.shape == (4, M)
+    score = together.log_score(FAMILY, TABLE.y)
+    for learned, rows in ((sure, held[0]), (doubtful, held[1])):
+        own, y = learned.said(TABLE.x[rows]), {n: v[rows] for n, v in TABLE.y.items()}
+        np.testing.assert_allclose(score[rows], own.log_score(FAMILY, y), rtol=1e-12)
+        mean = learned.posterior(together.rows(rows)).mean()
+        np.testing.assert_allclose(mean, learned.posterior(own).mean(), rtol=1e-12)
 
 
 def test_nothing_corrected_is_nothing() -> None:

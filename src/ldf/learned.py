@@ -48,6 +48,16 @@ class Said(NamedTuple):
         share = np.broadcast_to(self.share, size)
         return Said(self.natural.spread(size), self.pseudo.spread(size), share)
 
+    def with_components(self, number: int) -> Said:
+        """The same by so many: the first again, which has no share then."""
+        more = number - len(self.share)
+
+        def again(leaf: np.ndarray) -> np.ndarray:
+            return np.concatenate([leaf, np.repeat(leaf[:1], more, 0)])
+
+        natural, pseudo = jax.tree.map(again, (self.natural, self.pseudo))
+        return Said(natural, pseudo, np.pad(self.share, ((0, more), (0, 0))))
+
     def log_score(self, family: Any, y: dict[str, Any]) -> np.ndarray:
         """log Σ_k share_k p_k(y) of each row."""
         each = np.asarray(family.log_predictive(self.natural, **y))
