@@ -17,7 +17,6 @@ from scipy.special import expit, logsumexp
 import ldf
 from ldf import folds
 from ldf.baselines import regression
-from ldf.distributions import mixture
 from ldf.ensemble import Ensemble, Member
 from ldf.fit import Rows, Schedule
 from ldf.ground import PENALTY, ground_of
@@ -29,7 +28,6 @@ from ldf.objective import balanced_weights, model_selection
 from ldf.spec import Spec
 from ldf.statistic import Trials
 from ldf.table import Table, empirical_rate
-from ldf.validate import gathered
 
 room: Any = import_module("ldf.learn")
 
@@ -349,13 +347,7 @@ class Said(NamedTuple):
     def scores(self, correction: Correction) -> np.ndarray:
         usual = Trials(np.array(1.0), np.array(1.0))
         every = [correction.corrected(one, usual, np.ones((4000, 0), bool)) for one in self.each]
-        by_doubt = np.stack(
-            [
-                [FAMILY.log_predictive(one * of, **self.y) for of in correction.often]
-                for one in every
-            ]
-        )
-        return logsumexp(by_doubt, 1) - np.log(len(correction.often))
+        return np.stack([FAMILY.log_predictive(one, **self.y) for one in every])
 
 
 def two_halves() -> tuple[Said, np.ndarray]:
@@ -428,82 +420,6 @@ def test_rows_that_seem_to_differ_in_worth_differ_less() -> None:
 
     assert short(said.each[0]) > 0.1
     assert short(corrected) < 0.5 * short(said.each[0])
-
-
-def worth_of_two_kinds(apart: float) -> tuple[Said, np.ndarray]:
-    """A member that says 20 observations of every row, where half are worth e^apart times as many
-    and half e^apart times fewer, which nothing tells."""
-    rng = np.random.default_rng(2)
-    rate = expit(rng.normal(size=4000))
-    worth = 20 * np.exp(apart * rng.choice([-1, 1], 4000))
-    theta = rng.beta(worth * rate, worth * (1 - rate))
-    y = {"successes": rng.binomial(50, theta).astype(float), "trials": np.full(4000, 50.0)}
-    return Said(y, [Trials(20 * rate, 20 * (1 - rate))]), theta
-
-
-def test_where_worth_differs_and_nothing_tells_how_it_is_in_doubt() -> None:
-    """One number of observations for all makes narrow sets hold too much and wide ones too
-    little, whatever the number; a mixture of two does not."""
-    said, theta = worth_of_two_kinds(0.9)
-    _, correction = room._stretched(cast("Any", said), np.ones(1), 1.0)
-    assert correction.doubt == pytest.approx(0.9, abs=0.1)
-    assert correction.times[0] == pytest.approx(1.0, abs=0.1)
-
-    def too_much(of: Correction) -> np.ndarray:
-        usual, there = Trials(np.array(1.0), np.array(1.0)), np.ones((4000, 0), bool)
-        one = of.corrected(said.each[0], usual, there)
-        each = jax.tree.map(lambda *v: np.stack(v), *(one * often for often in of.often))
-        law = mixture(np.full(each.shape, 1 / len(each)), FAMILY.posterior(each))
-        inside = [(low <= theta) & (theta <= high) for low, high in map(law.interval, (0.5, 0.95))]
-        return np.mean(inside, 1) - (0.5, 0.95)
-
-    _, times = room._stacked_and_sharpened(
-        lambda times: said.scores(Correction.of_all(times)), np.ones(4000)
-    )
-    without = too_much(Correction.of_all(times))
-    assert without[0] > 0.03
-    assert without[1] < -0.01
-    assert (np.abs(too_much(correction)) < np.abs(without) / 2).all()
-
-
-def test_nothing_is_in_doubt_where_a_mixture_of_two_gains_little() -> None:
-    """It makes components twice as many."""
-    said, _ = worth_of_two_kinds(0.0)
-    assert room._stretched(cast("Any", said), np.ones(1), 1.0)[1].doubt == 0
-    assert all(own.correction.doubt == 0 for own in usual())
-
-
-def test_doubt_is_an_even_mixture_of_more_and_less() -> None:
-    one = usual()[0]
-    y = {name: values[:50] for name, values in TABLE.y.items()}
-    x, (trained, _), correction = TABLE.x[:50], one.trained, Correction.of_all(1.2, 1.1, [0.1])
-    both = trained.said(x, None, correction._replace(doubt=np.array(0.4)))
-    assert both.share.shape == (2, 50)
-    each = [
-        trained.said(x, None, correction._replace(times=1.2 * np.exp([doubt])))
-        for doubt in (0.4, -0.4)
-    ]
-    scores = np.stack([said.log_score(FAMILY, y) for said in each])
-    np.testing.assert_allclose(both.log_score(FAMILY, y), np.log(np.exp(scores).mean(0)))
-    np.testing.assert_allclose(
-        both.mean().successes, np.mean([said.mean().successes for said in each], 0)
-    )
-
-
-def test_folds_with_doubt_and_without_are_gathered_each_as_it_answers() -> None:
-    """Those without have fewer components: what is added has no share."""
-    sure = usual()[0]
-    doubtful = replace(sure, correction=sure.correction._replace(doubt=np.array(0.4)))
-    held = np.zeros((2, M), bool)
-    held[0, :80], held[1, 80:] = True, True
-    together = gathered([sure, doubtful], TABLE.x, held)
-    assert together.share.shape == (4, M)
-    score = together.log_score(FAMILY, TABLE.y)
-    for learned, rows in ((sure, held[0]), (doubtful, held[1])):
-        own, y = learned.said(TABLE.x[rows]), {n: v[rows] for n, v in TABLE.y.items()}
-        np.testing.assert_allclose(score[rows], own.log_score(FAMILY, y), rtol=1e-12)
-        mean = learned.posterior(together.rows(rows)).mean()
-        np.testing.assert_allclose(mean, learned.posterior(own).mean(), rtol=1e-12)
 
 
 def test_nothing_corrected_is_nothing() -> None:

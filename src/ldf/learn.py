@@ -15,9 +15,8 @@ explains the training rows out of fold; or all weight goes to the best member, w
 search is decided. A mixture of members that each are as sure as they should be is less sure than it
 should be: their differences come on top. So with the weights a correction is learned: how often T_x
 counts (decision 19), for each subset of sources where rows may lack some (decision 28); and, of one
-table, how far from the usual it is to be (decision 31), how much rows differ in what T_x is worth
-(decision 35), and in how much doubt that is (decision 36). Several training sets (the folds of a
-cross-validation) are learned at once.
+table, how far from the usual it is to be (decision 31) and how much rows differ in what T_x is
+worth (decision 35). Several training sets (the folds of a cross-validation) are learned at once.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ from ldf.train import Job, Tell, train
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
 FEW_SOURCES = 5  # of which all subsets are looked at
-USUAL = 0.2  # how far log stretch, log contrast, doubt, and level beside units' spread are expected
-DOUBT = 0.5  # where doubt is looked for
-DOUBLING = 0.005  # nats a unit that doubt has to gain, since with it components are twice as many
+USUAL = 0.2  # how far log stretch, log contrast, and the level beside units' spread are expected
 ROUNDS = 3  # of shares, and of the correction given them
 
 
@@ -200,29 +197,20 @@ def _stretched(unseen: _Unseen, share: np.ndarray, times: float) -> tuple[np.nda
 
     def correction(v: np.ndarray) -> Correction:
         times, stretch, contrast = np.exp(v[:3])
-        return Correction.of_all(times, stretch, v[4:] * spread, contrast, typical, v[3])
+        return Correction.of_all(times, stretch, v[3:] * spread, contrast, typical)
 
-    def loss(v: np.ndarray, share: np.ndarray) -> float:
+    def loss(v: np.ndarray) -> float:
         likely = logsumexp(unseen.scores(correction(v)), 0, b=share[:, None]) @ weight
         return float((v[1:] ** 2).sum() / USUAL**2 / 2 - likely)
 
-    def climbed(v: np.ndarray, share: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
-        """From there, with at most so much doubt."""
-        doubts, levels = [(0.0, most)], [(-1.0, 1.0)] * len(spread)
-        bounds = [(-SHARPEST, SHARPEST)] * 3 + doubts + levels
-        for _ in range(ROUNDS):
-            options = {"maxiter": 20, "eps": 1e-4}
-            v = scipy.optimize.minimize(
-                loss, v, (share,), method="L-BFGS-B", bounds=bounds, options=options
-            ).x
-            share = stacked(unseen.scores(correction(v)), weight)
-        return v, share
-
-    start = np.array([np.log(times), 0.0, 0.0, 0.0, *np.zeros_like(spread)])
-    found, share = climbed(start, share, 0.0)
-    doubtful = np.where(np.arange(len(found)) == 3, DOUBT, found)
-    if loss(found, share) - loss(doubtful, share) > DOUBLING * weight.sum():
-        found, share = climbed(doubtful, share, 2 * DOUBT)
+    found = np.array([np.log(times), 0.0, 0.0, *np.zeros_like(spread)])
+    bounds = [(-SHARPEST, SHARPEST)] * 3 + [(-1.0, 1.0)] * len(spread)
+    for _ in range(ROUNDS):
+        options = {"maxiter": 20, "eps": 1e-4}
+        found = scipy.optimize.minimize(
+            loss, found, method="L-BFGS-B", bounds=bounds, options=options
+        ).x
+        share = stacked(unseen.scores(correction(found)), weight)
     return share, correction(found)
 
 

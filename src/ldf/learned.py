@@ -31,8 +31,8 @@ BLOCK = 4096  # rows answered for at once
 
 
 class Said(NamedTuple):
-    """What is said of rows, components × rows: one component a member, two where there is doubt, or
-    one a mapping of each fit of a mixture."""
+    """What is said of rows, components × rows: one component a member, or one a mapping of each fit
+    of a mixture."""
 
     natural: Any  # λ0 + T_x
     pseudo: Any  # T_x
@@ -47,16 +47,6 @@ class Said(NamedTuple):
         size = (len(self.share), rows)
         share = np.broadcast_to(self.share, size)
         return Said(self.natural.spread(size), self.pseudo.spread(size), share)
-
-    def with_components(self, number: int) -> Said:
-        """The same by so many: the first again, which has no share then."""
-        more = number - len(self.share)
-
-        def again(leaf: np.ndarray) -> np.ndarray:
-            return np.concatenate([leaf, np.repeat(leaf[:1], more, 0)])
-
-        natural, pseudo = jax.tree.map(again, (self.natural, self.pseudo))
-        return Said(natural, pseudo, np.pad(self.share, ((0, more), (0, 0))))
 
     def log_score(self, family: Any, y: dict[str, Any]) -> np.ndarray:
         """log Σ_k share_k p_k(y) of each row."""
@@ -78,10 +68,9 @@ class Correction(NamedTuple):
 
     T_x counts so many `times` in a row, by the sources that it has (decision 28; of one table there
     is one subset of no sources). What it says, its location, is so many times (`stretch`) as far
-    from that of all units, and shifted (`level`): decision 31. How many observations it is worth
-    differs by more or less (`contrast`) from a `typical` number: decision 35. And where that number
-    is in `doubt`, each member says it twice, e^doubt times as sure and e^doubt times less: decision
-    36. Sources have `times` alone, since their terms would no longer add.
+    from that of all units, and shifted (`level`): decision 31. And how many observations it is
+    worth differs by more or less (`contrast`) from a `typical` number: decision 35. Sources have
+    `times` alone, since their terms would no longer add.
     """
 
     there: np.ndarray  # subsets × sources
@@ -90,7 +79,6 @@ class Correction(NamedTuple):
     level: np.ndarray  # on the line of locations; one number, or one each
     contrast: np.ndarray
     typical: np.ndarray
-    doubt: np.ndarray
 
     @classmethod
     def of_all(
@@ -100,20 +88,14 @@ class Correction(NamedTuple):
         level: Any = 0.0,
         contrast: float = 1.0,
         typical: float = 1.0,
-        doubt: float = 0.0,
         sources: int = 0,
     ) -> Correction:
         """The same in all rows."""
-        there, more = np.ones((1, sources), bool), (stretch, level, contrast, typical, doubt)
+        there, more = np.ones((1, sources), bool), (stretch, level, contrast, typical)
         return cls(there, np.array([times]), *(np.asarray(value, float) for value in more))
 
-    @property
-    def often(self) -> tuple[float, ...]:
-        """How often what is corrected counts: once, or in doubt more and less often."""
-        return (float(np.exp(self.doubt)), float(np.exp(-self.doubt))) if self.doubt else (1.0,)
-
     def corrected(self, pseudo: Any, usual: Any, there: np.ndarray) -> Any:
-        """T_x as it counts, of rows that have these sources, before any doubt."""
+        """T_x as it counts, of rows that have these sources."""
         return self._moved(pseudo, usual) * (self.times_in(there) * self._contrasted(pseudo))
 
     def _contrasted(self, pseudo: Any) -> Any:
@@ -171,9 +153,7 @@ class Trained(NamedTuple):
         """What is said of rows, as the mixture needs it."""
         usual = self.model.usual(self.ground)
         pseudo = correction.corrected(said.pseudo, usual, self.model.there(z))
-        bare, share = self.model.bare(z), said.share / len(correction.often)
-        each = [pseudo * often for often in correction.often]
-        return _joined([Said(self.natural(own, bare), own, share) for own in each])
+        return said._replace(natural=self.natural(pseudo, self.model.bare(z)), pseudo=pseudo)
 
     def natural(self, pseudo: Any, bare: np.ndarray) -> Any:
         """λ0 + T_x, and what is known of rows that are bare of auxiliary data."""

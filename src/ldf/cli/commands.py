@@ -265,7 +265,6 @@ def inspect(
         "sharpness": float(learned.correction.times[-1]),  # of rows that lack nothing
         "stretch": float(learned.correction.stretch),
         "contrast": float(learned.correction.contrast),
-        "doubt": float(learned.correction.doubt),
         "status": fitted.status_,
         "notes": [fitted.columns().shown(note) for note in fitted.notes_],
     }

@@ -157,19 +157,17 @@ def _agreed(saved: Saved) -> Saved:
 
 
 def _refuse_miscorrection(learned: Learned, sources: int) -> None:
-    there, times, stretch, level, contrast, typical, doubt = learned.correction
+    there, times, stretch, level, contrast, typical = learned.correction
     at = "learned.correction"
     _need(f"{at}.there", there.dtype == bool and there.shape[1:] == (sources,))
     _need(f"{at}.times", _floats(times) and times.shape == there.shape[:1] and len(times))
     _need(f"{at}.times", ((times > 0) & np.isfinite(times)).all())
     for name, value in (("stretch", stretch), ("contrast", contrast), ("typical", typical)):
         _need(f"{at}.{name}", _floats(value) and value.shape == () and 0 < value < np.inf)
-    _need(f"{at}.doubt", _floats(doubt) and doubt.shape == () and 0 <= doubt < np.inf)
     first = learned.trained[0]
     line = first.model.usual(first.ground).location.shape
     _need(f"{at}.level", _floats(level) and level.shape in ((), line) and np.isfinite(level).all())
-    plain = stretch == 1 == contrast and not level.any() and not doubt
-    _need(f"{at}.stretch", not sources or plain)
+    _need(f"{at}.stretch", not sources or (stretch == 1 == contrast and not level.any()))
 
 
 def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) -> None:
