@@ -261,17 +261,18 @@ def show(row: dict[str, Any]) -> None:
 
 
 def beyond(rows: list[dict[str, Any]]) -> str:
-    """How many checks of coverage are beyond two standard errors, and how many would be by chance:
-    of single numbers, and of class counts by each family."""
-    told = []
-    for kind in ("single numbers", "class counts by a Dirichlet", "class counts by nested classes"):
-        some = [r for r in rows if ("component" in r["coverage"][0]) == (kind[0] == "c")]
-        if kind[0] == "c":
-            some = [r for r in some if ("nested" in r["set"]) == ("nested" in kind)]
-        z = np.array([check["z"] for row in some for check in row["coverage"]])
-        chance = 2 * norm.sf(2) * len(z)
-        if len(z):
-            told.append(f"{(abs(z) > 2).sum()} of {len(z)} of {kind} ({chance:.1f} by chance)")
+    """How many checks of coverage are beyond two standard errors, and how many by chance."""
+    checks: dict[str, list[float]] = {}
+    for row in rows:
+        kind = "single numbers"
+        if "component" in row["coverage"][0]:
+            by = "nested classes" if "nested" in row["set"] else "a Dirichlet"
+            kind = f"class counts by {by}"
+        checks.setdefault(kind, []).extend(check["z"] for check in row["coverage"])
+    told = [
+        f"{(np.abs(z) > 2).sum()} of {len(z)} of {kind} ({2 * norm.sf(2) * len(z):.1f} by chance)"
+        for kind, z in checks.items()
+    ]
     return f"Checks beyond two standard errors: {'; '.join(told)}."
 
 
