@@ -208,7 +208,8 @@ def test_forests_that_have_answered_say_what_they_say(aware: bool) -> None:
         forest["leaf"] = rng.normal(0, 0.5, forest["leaf"].shape).astype(np.float32)
         assert forest["leaf"].shape == (7, 2, 2**depth)
         weights[number] = forest
-    for own in weights[1].values() if aware else weights[1:2]:
+    two = ("beside", "alone") if model.twofold(1) else ()
+    for own in [weights[1][of] for of in two] or weights[1:2]:
         own["slope"] += rng.normal(size=own["slope"].shape)
     told = {number: answers(model, number, weights[number], x) for number in (0, 2)}
     assert told[0].shape == (60, 2 * len(patterns(model)))

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,7 @@ from ldf.ensemble import BESIDE, NETWORK
 from ldf.learn import UNUSUAL
 from ldf.learned import Correction
 from ldf.model import Model
-from ldf.summed import Source, SummedModel
+from ldf.summed import LITTLE, Source, SummedModel
 
 PRIMARY = {"successes": "lit", "trials": "asked"}
 SOURCES = {"census": ["rich", "old"], "lights": ["bright"], "noise": ["dice", "kind"]}
@@ -276,6 +277,7 @@ def rows_with(*there: str) -> tuple[SummedModel, Any, np.ndarray, np.ndarray]:
     weights = of.init(rng, 12)
     for own in weights:
         own["alone"]["branches"][0][-1]["bias"] += 0.7
+        own |= {name: rng.normal(size=own[name].shape) for name in ("slope", "level")}
     x, marks = rng.normal(size=(5, 8)), [source.name in there for source in FOUR]
     return of, weights, np.concatenate([x, np.tile(marks, (5, 1))], 1), x
 
@@ -289,14 +291,13 @@ def test_a_source_alone_says_what_a_model_of_its_own_would() -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
 
 
-def test_with_some_of_the_others_outputs_lie_between() -> None:
-    """By the square of the share that is lacking; and all that are there share the whole."""
+def test_each_of_the_others_that_lacks_has_a_slope_and_a_level() -> None:
+    """Of the outputs; and all that are there share the whole."""
     of, weights, rows, x = rows_with("a", "b")
-    table, ground = Model(of.family, of.mapping), of.ground()
-    seen = np.concatenate([x[:, 2:4], np.tile([0.0, -1.0, -1.0], (5, 1))], 1)
-    beside = table.mapped(weights[1]["beside"], seen)
-    alone = table.mapped(weights[1]["alone"], x[:, 2:4])
-    expected = of.from_outputs(beside * (5 / 9) + alone * (4 / 9), ground)
+    table, ground, own = Model(of.family, of.mapping), of.ground(), weights[1]
+    beside = table.mapped(own["beside"], x[:, 2:4])
+    slope, level = (LITTLE * own[name][1:].sum(0) for name in ("slope", "level"))  # of c and d
+    expected = of.from_outputs(beside * (1 - slope) - level, ground)
     found = of.terms(weights, ground, rows)[1]
     for mine, whole in zip(found.coordinates(), expected.coordinates(), strict=True):
         np.testing.assert_allclose(mine, whole / 2, rtol=1e-5)
@@ -335,18 +336,25 @@ def test_of_many_sources_a_row_teaches_with_all_without_each_and_with_each_alone
     np.testing.assert_allclose(of.lessons(weights, ground, rows, SEEN)[1][0], single, rtol=1e-5)
 
 
-def test_images_are_not_read_once_for_each_subset() -> None:
-    """Beside them, some are left out at random, and each teaches alone."""
-    tables = (Source("a", 0, 1), Source("b", 1, 2))
-    of = SummedModel(
-        ldf.Binomial(),
-        Network(shared=(4,), branch=()),
-        sources=(*tables, Source("c", 2, 6, "image", (2, 2, 1))),
-    )
+def test_a_row_is_read_once_whatever_it_teaches() -> None:
+    """By both mappings of each source: an image is dear to read for every subset."""
+    told = []
+
+    def start(inputs: int, outputs: int, key: Any) -> Any:
+        return {"matrix": jax.random.normal(key, (inputs, outputs))}
+
+    def read(weights: Any, x: Any) -> Any:
+        told.append(1)
+        return x @ weights["matrix"]
+
+    sources = tuple(Source(name, i, i + 1) for i, name in enumerate("abc"))
+    of = SummedModel(ldf.Binomial(), ldf.Own(start, read), sources=sources)
     rng, ground = np.random.default_rng(3), of.ground()
-    rows = np.concatenate([rng.normal(size=(5, 6)), np.ones((5, 3))], 1)
-    lessons = of.lessons(of.init(rng, 9), ground, rows, SEEN, 0.0, np.uint32(1))
-    assert len(lessons) == 1 + 3
+    rows = np.concatenate([rng.normal(size=(5, 3)), np.ones((5, 3))], 1)
+    weights = of.init(rng, 6)
+    told.clear()
+    assert len(of.lessons(weights, ground, rows, SEEN)) == 7
+    assert len(told) == 6
 
 
 def test_learning_is_stopped_by_the_mean_of_what_a_row_teaches() -> None:
@@ -363,7 +371,7 @@ def test_learning_is_stopped_by_the_mean_of_what_a_row_teaches() -> None:
 
 
 @pytest.mark.parametrize("mapping", [Linear(), ldf.Trees()])
-def test_regressions_and_trees_are_one_mapping_a_source(mapping: Any) -> None:
+def test_of_regressions_and_trees_a_source_has_one(mapping: Any) -> None:
     of = SummedModel(ldf.Binomial(), mapping, sources=FOUR)
     assert not any(map(of.twofold, range(4)))
 

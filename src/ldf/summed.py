@@ -3,13 +3,14 @@
     natural_i  =  λ0  +  Σ_s [s is there] T_s(x_is; φ_s)
 
 A source that a row lacks adds zero, in learning and afterwards. The plain sum takes sources to be
-independent given θ: two that tell the same would be counted twice. So a mapping sees which of the
-other sources are there, and can learn to be worth less beside one that it repeats. For that it has
-to meet rows without them: in learning, sources are left out.
+independent given θ: two that tell the same would be counted twice. So what a source says depends on
+which others are there: for each one that lacks, its outputs have another slope and another level,
 
-Alone, a source says other things than beside all others, and so it has two mappings, one for either
-end, and what is said between them lies between (decision 33). And in every step a row teaches with
-every subset of its sources, and all of these decide when to stop (decision 34).
+    outputs_s  =  f_s(x_s) · (1 − Σ_{j lacks} slope_sj)  −  Σ_{j lacks} level_sj
+
+and alone, where it says other things, it has a mapping of its own (decision 36). For all that a
+mapping has to meet rows without the others: in every step a row teaches with every subset of its
+sources, and all of these decide when to stop (decision 34).
 
 A source may be a table of columns, or an image, a series or a set of items: then its columns are
 the numbers of that, by the shape it has, and its mapping knows how to read them. Of tables some may
@@ -43,8 +44,19 @@ from ldf.model import Ground, Model
 from ldf.special import Array
 
 GOLDEN = 0x9E3779B9
+LITTLE = 0.3  # of a slope or a level for each weight: so its penalty is ten times what it would be
 FEW = 4  # sources of which every subset teaches
 MOST = 8  # sources if some have trees, which answer beforehand for whatever others are there
+
+
+class Read(NamedTuple):
+    """What both mappings of a source give: for rows that have others, and that have none."""
+
+    beside: Array
+    alone: Array
+
+
+TWO = Read._fields
 
 
 class Source(NamedTuple):
@@ -91,7 +103,7 @@ class SummedModel(Model):
 
     sources   at least one
     mappings  one a source; if there is none, `mapping` is for all
-    aware     whether a mapping sees which of the others are there
+    aware     whether what a source says depends on which of the others are there
     left_out  the chance that a source is left out of a row in a step of learning, where this is by
               chance; zero: rows teach as they are
     whole     whether a row without any source has the whole of what is known of all units, of
@@ -146,9 +158,9 @@ class SummedModel(Model):
         return np.concatenate([x[:, : -len(there)], self.there(x) & there], 1)
 
     def twofold(self, number: int) -> bool:
-        """Whether a source has a mapping for rows that lack the others beside the one for rows that
-        have them. Trees tell these apart by themselves, and regressions are solved for rows as they
-        are."""
+        """Whether a source has a mapping for rows that lack all others beside the one for rows that
+        have some. Trees and regressions have one, which sees who is there as columns: trees tell
+        these rows apart by themselves, and regressions are solved for rows as they are."""
         several = self.aware and self.leaves_out and len(self.sources) > 1
         return several and self.way != "newton" and self.each[number].way != "boosting"
 
@@ -157,17 +169,19 @@ class SummedModel(Model):
         for number, (of, mapping) in enumerate(zip(self.sources, self.each, strict=True)):
             # A member's width is that of its own mapping.
             wide, columns = width if mapping == self.mapping else None, of.stop - of.start
-            beside = mapping.init(rng, columns + self._seen, self.outputs, wide)
             if self.twofold(number):
-                alone = mapping.init(rng, columns, self.outputs, wide)
-                weights.append({"beside": beside, "alone": alone})
+                own = {
+                    name: mapping.init(rng, columns, self.outputs, wide) for name in Read._fields
+                }
+                same = np.zeros((self._others, self.outputs))
+                weights.append(own | {"slope": same, "level": same})
             else:
-                weights.append(beside)
+                weights.append(mapping.init(rng, columns + self._others, self.outputs, wide))
         return weights
 
     @property
-    def _seen(self) -> int:
-        """How many of the others a mapping sees."""
+    def _others(self) -> int:
+        """Of how many sources a source learns what it says without them."""
         return len(self.sources) - 1 if self.aware else 0
 
     def prepared(self, weights: Weights, x: np.ndarray, rng: np.random.Generator) -> Weights:
@@ -177,14 +191,15 @@ class SummedModel(Model):
         pairs = zip(self.sources, self.each, weights, strict=True)
         for number, (source, mapping, own) in enumerate(pairs):
             view = x[there[:, number], source.start : source.stop]
-            beside = np.concatenate([view, np.zeros((len(view), self._seen))], 1)
             if not len(view):
                 found.append(own)
             elif self.twofold(number):
-                both = {"beside": beside, "alone": view}
-                found.append({of: mapping.prepared(own[of], v, rng) for of, v in both.items()})
+                found.append(
+                    own | {of: mapping.prepared(own[of], view, rng) for of in Read._fields}
+                )
             else:
-                found.append(mapping.prepared(own, beside, rng))
+                seen = np.concatenate([view, np.zeros((len(view), self._others))], 1)
+                found.append(mapping.prepared(own, seen, rng))
         return found
 
     def pseudo_observations(
@@ -206,34 +221,54 @@ class SummedModel(Model):
         dropout: Array | float = 0.0,
         noise: Array | None = None,
         there: Array | None = None,
-        alone: dict[int, Array] | None = None,
+        read: dict[int, Read] | None = None,
     ) -> list[Any]:
         """Of the sum, one a source; or that of the only one. Rows may be taken to have fewer
-        sources `there` than they have, and what sources say `alone` may be known already."""
-        if alone is None:
-            alone = self.each_alone(weights, x, dropout, noise)
+        sources `there` than they have, and their sources may have been `read` already."""
+        read = self.read(weights, x, dropout, noise) if read is None else read
         has: Any = x[:, -len(self.sources) :] > 0.5 if there is None else there
         terms = []
         for number in self._asked:
-            source, own = self.sources[number], has[:, number]
-            view = jnp.where(own[:, None], x[:, source.start : source.stop], 0.0)
+            own = has[:, number]
             # Zero where they are there, as in rows that lack nothing.
-            others = jnp.delete(has, number, axis=1, assume_unique_indices=True) - 1.0
-            if self.aware:
-                view = jnp.concatenate([view, others], 1)
-            said, dropped = self._of(number).mapped, _dropped(dropout, noise, number)
+            lacks = jnp.delete(has, number, axis=1, assume_unique_indices=True) - 1.0
             # Together they begin at the ground, which is what one mapping begins at.
-            if number in alone:
-                lacking = others.mean(1, keepdims=True) ** 2
-                outputs = (1 - lacking) * said(weights[number]["beside"], view, *dropped)
-                outputs = outputs + lacking * alone[number]
+            if number in read:
+                slope, level = (LITTLE * lacks @ weights[number][of] for of in ("slope", "level"))
+                beside = read[number].beside * (1 + slope) + level
+                nobody = (lacks < 0).all(1, keepdims=True)
+                outputs = jnp.where(nobody, read[number].alone, beside)
                 parts = jnp.maximum(has.sum(1), 1)
             else:
-                outputs = said(weights[number], view, *dropped)
+                view = jnp.where(own[:, None], self._view(x, number), 0.0)
+                seen = jnp.concatenate([view, lacks], 1) if self.aware else view
+                dropped = _dropped(dropout, noise, number)
+                outputs = self._of(number).mapped(weights[number], seen, *dropped)
                 parts = jnp.full(len(x), len(self.sources))
             term = self.from_outputs(outputs, ground)
             terms.append(jax.tree.map(partial(_share, own, parts), term))
         return terms
+
+    def read(
+        self,
+        weights: Weights,
+        x: Array,
+        dropout: Array | float = 0.0,
+        noise: Array | None = None,
+    ) -> dict[int, Read]:
+        """What the mappings of sources that have two give for rows, whoever else is there: so a row
+        is read once, whatever it teaches."""
+        found = {}
+        for number in filter(self.twofold, self._asked):
+            places = (number, number + len(self.sources))
+            each = (
+                self._of(number).mapped(
+                    weights[number][of], self._view(x, number), *_dropped(dropout, noise, place)
+                )
+                for of, place in zip(TWO, places, strict=True)
+            )
+            found[number] = Read(*each)
+        return found
 
     def lessons(
         self,
@@ -244,30 +279,27 @@ class SummedModel(Model):
         dropout: Array | float = 0.0,
         noise: Array | None = None,
     ) -> list[tuple[Array, Any]]:
-        """A row teaches with every subset of its sources; of many tables, with all, without each,
-        with some at random, and with each alone; with images, with some at random and with each
-        alone. Random ones only would meet some subsets so rarely that any penalty outweighs what
-        these tell. All of several sources together count once, as a row of one table does, and so
-        does each source alone."""
+        """A row teaches with every subset of its sources; of many, with all, without each, with
+        some at random, and with each alone. Random ones only would meet some subsets so rarely that
+        any penalty outweighs what these tell. All of several sources together count once, as a row
+        of one table does, and so does each source alone."""
         there = x[:, -len(self.sources) :] > 0.5
-        alone = self.each_alone(weights, x, dropout, noise)
-        taught, found = self._taught(there, len(alone), noise), []
+        read = self.read(weights, x, dropout, noise)
+        taught, found = self._taught(there, len(read), noise), []
         number = sum(jnp.where(counts, 1, 0) for _, counts in taught)
         for turn, (kept, counts) in enumerate(taught):
             drawn = None if noise is None else scramble(noise + jnp.uint32(turn))
-            terms = self.terms(weights, ground, x, dropout, drawn, kept, alone)
+            terms = self.terms(weights, ground, x, dropout, drawn, kept, read)
             found.append((sum(terms[1:], start=terms[0]), counts / number))
-        found += [(self.from_outputs(own, ground), there[:, n]) for n, own in alone.items()]
+        found += [(self.from_outputs(own.alone, ground), there[:, n]) for n, own in read.items()]
         return [(self.log_predictive_given(pseudo, ground, y), of) for pseudo, of in found]
 
     def _taught(self, there: Array, alone: int, noise: Array | None) -> list[tuple[Array, Any]]:
         """Which sources rows are taken to have, and which rows it takes some from. So many sources
-        teach alone anyway. Images, series and items are dear to read once for each subset."""
+        teach alone anyway."""
         many, found = len(self.sources), [(there, cast("Any", True))]
         if not self.leaves_out:
             return found
-        if any(source.kind != "table" for source in self.sources):
-            return found if noise is None else [(self.some(there, noise), True)]
         least = 2 if alone == many else 1
         if many <= FEW:
             every = (np.array(kept) for kept in product((False, True), repeat=many))
@@ -279,24 +311,13 @@ class SummedModel(Model):
             found.append((left, (left.sum(1) >= least) & there[:, ~kept].any(1)))
         return found if noise is None else [*found, (self.some(there, noise), True)]
 
-    def each_alone(
-        self,
-        weights: Weights,
-        x: Array,
-        dropout: Array | float = 0.0,
-        noise: Array | None = None,
-    ) -> dict[int, Array]:
-        """What mappings of sources give for rows as if these lacked the others."""
-        found = {}
-        for number in filter(self.twofold, self._asked):
-            dropped = _dropped(dropout, noise, number + len(self.sources))
-            view = x[:, self.sources[number].start : self.sources[number].stop]
-            found[number] = self._of(number).mapped(weights[number]["alone"], view, *dropped)
-        return found
-
     @property
     def _asked(self) -> Iterable[int]:
         return range(len(self.sources)) if self.only is None else (self.only,)
+
+    def _view(self, x: Array, number: int) -> Array:
+        """The columns of a source."""
+        return x[:, self.sources[number].start : self.sources[number].stop]
 
     def _of(self, number: int) -> Model:
         return Model(self.family, self.each[number], self.certain)
