@@ -266,8 +266,11 @@ def test_the_size_is_one_number_a_unit_that_counts_as_often_as_the_statistic(
     case: Case, data: Any
 ) -> None:
     one = case.family.prior(**data.draw(case.priors))
-    assert np.shape(one.size) == one.shape
-    np.testing.assert_allclose((one * 3.0).size, 3.0 * one.size, rtol=1e-12)
+    assert np.shape(one.sizes)[:-1] == one.shape
+    np.testing.assert_allclose((one * 3.0).sizes, 3.0 * one.sizes, rtol=1e-12)
+    often = np.linspace(0.5, 2.0, one.sizes.shape[-1])
+    np.testing.assert_allclose(one.counted(often).sizes, often * one.sizes, rtol=1e-12)
+    np.testing.assert_allclose(one.counted(often).location, one.location, rtol=1e-12)
 
 
 @every_family

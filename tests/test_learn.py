@@ -17,6 +17,7 @@ from scipy.special import expit, logsumexp
 import ldf
 from ldf import folds
 from ldf.baselines import regression
+from ldf.distributions import mixture
 from ldf.ensemble import Ensemble, Member
 from ldf.fit import Rows, Schedule
 from ldf.ground import PENALTY, ground_of
@@ -26,8 +27,9 @@ from ldf.mappings import Linear, Network
 from ldf.model import Model
 from ldf.objective import balanced_weights, model_selection
 from ldf.spec import Spec
-from ldf.statistic import Trials
+from ldf.statistic import NestedCounts, Trials
 from ldf.table import Table, empirical_rate
+from ldf.validate import gathered
 
 room: Any = import_module("ldf.learn")
 
@@ -324,7 +326,7 @@ def test_the_correction_is_the_likeliest_of_a_grid() -> None:
         return likely - (np.log(stretch) ** 2 + np.log(contrast) ** 2 + level**2) / 0.2**2 / 2
 
     of = one.correction
-    found = np.array([of.times[0], of.stretch, of.contrast, of.level[0] / spread])
+    found = np.array([of.times[0, 0], of.stretch[0], of.contrast[0], of.level[0] / spread])
     assert of.typical == pytest.approx(typical)
     factors, levels = np.geomspace(0.5, 2, 81), np.linspace(-1, 1, 81)
     for which, grid in enumerate((factors, factors, factors, levels)):
@@ -339,15 +341,23 @@ class Said(NamedTuple):
     sure they are."""
 
     y: dict[str, np.ndarray]
-    each: list[Trials]
+    each: list[Any]
     weight: np.ndarray = np.ones(4000)
     spread: np.ndarray = np.ones(1)
-    typical: float = 20.0
+    typical: np.ndarray = np.full(1, 20.0)
+
+    family: Any = FAMILY
 
     def scores(self, correction: Correction) -> np.ndarray:
-        usual = Trials(np.array(1.0), np.array(1.0))
+        usual = jax.tree.map(lambda v: np.ones(v.shape[1:]), self.each[0])
         every = [correction.corrected(one, usual, np.ones((4000, 0), bool)) for one in self.each]
-        return np.stack([FAMILY.log_predictive(one, **self.y) for one in every])
+        by_doubt = np.stack(
+            [
+                [self.family.log_predictive(one * of, **self.y) for of in correction.often]
+                for one in every
+            ]
+        )
+        return logsumexp(by_doubt, 1) - np.log(len(correction.often))
 
 
 def two_halves() -> tuple[Said, np.ndarray]:
@@ -420,6 +430,102 @@ def test_rows_that_seem_to_differ_in_worth_differ_less() -> None:
 
     assert short(said.each[0]) > 0.1
     assert short(corrected) < 0.5 * short(said.each[0])
+
+
+def worth_of_two_kinds(apart: float) -> tuple[Said, np.ndarray]:
+    """A member that says 20 observations of every row, where half are worth e^apart times as many
+    and half e^apart times fewer, which nothing tells."""
+    rng = np.random.default_rng(2)
+    rate = expit(rng.normal(size=4000))
+    worth = 20 * np.exp(apart * rng.choice([-1, 1], 4000))
+    theta = rng.beta(worth * rate, worth * (1 - rate))
+    y = {"successes": rng.binomial(50, theta).astype(float), "trials": np.full(4000, 50.0)}
+    return Said(y, [Trials(20 * rate, 20 * (1 - rate))]), theta
+
+
+def test_where_worth_differs_and_nothing_tells_how_it_is_in_doubt() -> None:
+    """One number of observations for all makes narrow sets hold too much and wide ones too
+    little, whatever the number; a mixture of two does not."""
+    said, theta = worth_of_two_kinds(0.9)
+    _, correction = room._stretched(cast("Any", said), np.ones(1), 1.0)
+    assert correction.doubt == pytest.approx(0.9, abs=0.1)
+    assert correction.times[0, 0] == pytest.approx(1.0, abs=0.1)
+
+    def too_much(of: Correction) -> np.ndarray:
+        usual, there = Trials(np.array(1.0), np.array(1.0)), np.ones((4000, 0), bool)
+        one = of.corrected(said.each[0], usual, there)
+        each = jax.tree.map(lambda *v: np.stack(v), *(one * often for often in of.often))
+        law = mixture(np.full(each.shape, 1 / len(each)), FAMILY.posterior(each))
+        inside = [(low <= theta) & (theta <= high) for low, high in map(law.interval, (0.5, 0.95))]
+        return np.mean(inside, 1) - (0.5, 0.95)
+
+    _, times = room._stacked_and_sharpened(
+        lambda times: said.scores(Correction.of_all(times)), np.ones(4000)
+    )
+    without = too_much(Correction.of_all(times))
+    assert without[0] > 0.03
+    assert without[1] < -0.01
+    assert (np.abs(too_much(correction)) < np.abs(without) / 2).all()
+
+
+def test_each_split_of_nested_classes_is_corrected_by_itself() -> None:
+    """One is worth twice what a member says and moves further from the usual, the other is worth
+    half and as far."""
+    rng = np.random.default_rng(3)
+    logit = rng.normal(size=(4000, 2))
+    share = expit(logit)
+    seen = [rng.beta(n * share[:, k], n * (1 - share[:, k])) for k, n in enumerate((40.0, 10.0))]
+    theta = np.stack([seen[0], (1 - seen[0]) * seen[1], (1 - seen[0]) * (1 - seen[1])], 1)
+    y = {"counts": rng.multinomial(100, theta).astype(float)}
+    said = expit(logit / (1.25, 1.0))
+    member = NestedCounts(20 * said, 20 * (1 - said))
+    family, spread = ldf.NestedMultinomial(), np.ones(2)
+    two = Said(y, [member], spread=spread, typical=np.full(2, 20.0), family=family)
+    _, correction = room._stretched(cast("Any", two), np.ones(1), 1.0)
+    np.testing.assert_allclose(correction.times[0], (2.0, 0.5), rtol=0.1)
+    np.testing.assert_allclose(correction.stretch, (1.25, 1.0), rtol=0.05)
+    np.testing.assert_allclose(correction.contrast, 1.0, rtol=0.05)
+    assert correction.doubt == 0
+
+
+def test_nothing_is_in_doubt_where_a_mixture_of_two_gains_little() -> None:
+    """It makes components twice as many."""
+    said, _ = worth_of_two_kinds(0.0)
+    assert room._stretched(cast("Any", said), np.ones(1), 1.0)[1].doubt == 0
+    assert all(own.correction.doubt == 0 for own in usual())
+
+
+def test_doubt_is_an_even_mixture_of_more_and_less() -> None:
+    one = usual()[0]
+    y = {name: values[:50] for name, values in TABLE.y.items()}
+    x, (trained, _), correction = TABLE.x[:50], one.trained, Correction.of_all(1.2, 1.1, [0.1])
+    both = trained.said(x, None, correction._replace(doubt=np.array(0.4)))
+    assert both.share.shape == (2, 50)
+    each = [
+        trained.said(x, None, correction._replace(times=1.2 * np.exp([[doubt]])))
+        for doubt in (0.4, -0.4)
+    ]
+    scores = np.stack([said.log_score(FAMILY, y) for said in each])
+    np.testing.assert_allclose(both.log_score(FAMILY, y), np.log(np.exp(scores).mean(0)))
+    np.testing.assert_allclose(
+        both.mean().successes, np.mean([said.mean().successes for said in each], 0)
+    )
+
+
+def test_folds_with_doubt_and_without_are_gathered_each_as_it_answers() -> None:
+    """Those without have fewer components: what is added has no share."""
+    sure = usual()[0]
+    doubtful = replace(sure, correction=sure.correction._replace(doubt=np.array(0.4)))
+    x, y = TABLE.x[COUNTED], {name: values[COUNTED] for name, values in TABLE.y.items()}
+    held = np.arange(180) < 80
+    together = gathered([sure, doubtful], x, np.stack([held, ~held]))
+    assert together.share.shape == (4, 180)
+    score = together.log_score(FAMILY, y)
+    for learned, rows in ((sure, held), (doubtful, ~held)):
+        own, counts = learned.said(x[rows]), {name: v[rows] for name, v in y.items()}
+        np.testing.assert_allclose(score[rows], own.log_score(FAMILY, counts), rtol=1e-12)
+        mean = learned.posterior(together.rows(rows)).mean()
+        np.testing.assert_allclose(mean, learned.posterior(own).mean(), rtol=1e-12)
 
 
 def test_nothing_corrected_is_nothing() -> None:

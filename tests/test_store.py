@@ -229,7 +229,7 @@ def made(family: ldf.Family, mapping: Any, members: int = 2) -> Fusion:
     )  # fmt: skip
     fitted = Fusion(family, {}, ["a", "b"], prior=prior, mapping=mapping)
     share, part = np.full(members, 1 / members), np.array([-1, 0, 2])
-    fitted.learned_ = Learned(trained, share, part, "Done.", Correction.of_all(1.1))
+    fitted.learned_ = Learned(trained, share, part, "Done.", Correction.of_all(1.1, doubt=0.3))
     fitted.family_, fitted.notes_ = family, ("A note.",)
     fitted.schema_ = Schema((Auxiliary("a", "number"), Auxiliary("b", "category", ("x", "y"))))
     fitted.parts_ = {b"12345678": [0, 2], b"\0" * 8: [1]}

@@ -15,8 +15,9 @@ explains the training rows out of fold; or all weight goes to the best member, w
 search is decided. A mixture of members that each are as sure as they should be is less sure than it
 should be: their differences come on top. So with the weights a correction is learned: how often T_x
 counts (decision 19), for each subset of sources where rows may lack some (decision 28); and, of one
-table, how far from the usual it is to be (decision 31) and how much rows differ in what T_x is
-worth (decision 35). Several training sets (the folds of a cross-validation) are learned at once.
+table, how far from the usual it is to be (decision 31), how much rows differ in what T_x is worth
+(decision 35), and in how much doubt that is (decision 37). Several training sets (the folds of a
+cross-validation) are learned at once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from ldf.train import Job, Tell, train
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
 FEW_SOURCES = 5  # of which all subsets are looked at
-USUAL = 0.2  # how far log stretch, log contrast, and the level beside units' spread are expected
+USUAL = 0.2  # how far log stretch, log contrast, doubt, and level beside units' spread are expected
+DOUBT = 0.5  # where doubt is looked for
+DOUBLING = 0.005  # nats a unit that doubt has to gain, since with it components are twice as many
 ROUNDS = 3  # of shares, and of the correction given them
 
 
@@ -194,23 +197,35 @@ def _stretched(unseen: _Unseen, share: np.ndarray, times: float) -> tuple[np.nda
     """The shares and the correction under which the rows are likeliest, if no more is expected to
     be wrong than `USUAL`: few rows change little."""
     spread, typical, weight = unseen.spread, unseen.typical, unseen.weight
+    splits = len(typical)
+    doubt, level = 3 * splits, slice(3 * splits + 1, None)
 
     def correction(v: np.ndarray) -> Correction:
-        times, stretch, contrast = np.exp(v[:3])
-        return Correction.of_all(times, stretch, v[3:] * spread, contrast, typical)
+        times, stretch, contrast = np.exp(v[:doubt]).reshape(3, splits)
+        return Correction.of_all(times, stretch, v[level] * spread, contrast, typical, v[doubt])
 
-    def loss(v: np.ndarray) -> float:
+    def loss(v: np.ndarray, share: np.ndarray) -> float:
         likely = logsumexp(unseen.scores(correction(v)), 0, b=share[:, None]) @ weight
-        return float((v[1:] ** 2).sum() / USUAL**2 / 2 - likely)
+        return float((v[splits:] ** 2).sum() / USUAL**2 / 2 - likely)
 
-    found = np.array([np.log(times), 0.0, 0.0, *np.zeros_like(spread)])
-    bounds = [(-SHARPEST, SHARPEST)] * 3 + [(-1.0, 1.0)] * len(spread)
-    for _ in range(ROUNDS):
-        options = {"maxiter": 20, "eps": 1e-4}
-        found = scipy.optimize.minimize(
-            loss, found, method="L-BFGS-B", bounds=bounds, options=options
-        ).x
-        share = stacked(unseen.scores(correction(found)), weight)
+    def climbed(v: np.ndarray, share: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
+        """From there, with at most so much doubt."""
+        doubts, levels = [(0.0, most)], [(-1.0, 1.0)] * len(spread)
+        bounds = [(-SHARPEST, SHARPEST)] * doubt + doubts + levels
+        for _ in range(ROUNDS):
+            options = {"maxiter": 20, "eps": 1e-4}
+            v = scipy.optimize.minimize(
+                loss, v, (share,), method="L-BFGS-B", bounds=bounds, options=options
+            ).x
+            share = stacked(unseen.scores(correction(v)), weight)
+        return v, share
+
+    start = np.zeros(doubt + 1 + len(spread))
+    start[:splits] = np.log(times)
+    found, share = climbed(start, share, 0.0)
+    doubtful = np.where(np.arange(len(found)) == doubt, DOUBT, found)
+    if loss(found, share) - loss(doubtful, share) > DOUBLING * weight.sum():
+        found, share = climbed(doubtful, share, 2 * DOUBT)
     return share, correction(found)
 
 
@@ -239,10 +254,12 @@ class _Unseen(NamedTuple):
         return np.mean([one.std((0, 1), where=np.isfinite(one)) for one in said], 0)
 
     @property
-    def typical(self) -> float:
-        """How many observations T_x is worth, the geometric mean over members and rows."""
-        sizes = np.concatenate([own.pseudo.size.ravel() for own in self.said])
-        return float(np.exp(np.log(sizes[sizes > 0]).mean())) if (sizes > 0).any() else 1.0
+    def typical(self) -> np.ndarray:
+        """How many observations T_x is worth, of each split: the geometric mean over members and
+        rows."""
+        sizes = np.concatenate([own.pseudo.sizes for own in self.said])
+        by_split = (of[of > 0] for of in np.moveaxis(sizes, -1, 0))
+        return np.array([np.exp(np.log(of).mean()) if of.size else 1.0 for of in by_split])
 
     def scores(self, correction: Correction) -> np.ndarray:
         """Members × rows."""
@@ -277,7 +294,7 @@ def _by_subset(unseen: _Unseen, share: np.ndarray, usual: float) -> Correction:
 
     subsets = _subsets(unseen.there.shape[1])
     times = np.array([best(unseen.with_only(kept)) for kept in subsets])
-    return Correction.of_all(1.0)._replace(there=subsets, times=times)
+    return Correction.of_all(1.0)._replace(there=subsets, times=times[:, None])
 
 
 def _subsets(sources: int) -> np.ndarray:

@@ -31,8 +31,8 @@ BLOCK = 4096  # rows answered for at once
 
 
 class Said(NamedTuple):
-    """What is said of rows, components × rows: one component a member, or one a mapping of each fit
-    of a mixture."""
+    """What is said of rows, components × rows: one component a member, two where there is doubt, or
+    one a mapping of each fit of a mixture."""
 
     natural: Any  # λ0 + T_x
     pseudo: Any  # T_x
@@ -47,6 +47,16 @@ class Said(NamedTuple):
         size = (len(self.share), rows)
         share = np.broadcast_to(self.share, size)
         return Said(self.natural.spread(size), self.pseudo.spread(size), share)
+
+    def with_components(self, number: int) -> Said:
+        """The same by so many: the first again, which has no share then."""
+        more = number - len(self.share)
+
+        def again(leaf: np.ndarray) -> np.ndarray:
+            return np.concatenate([leaf, np.repeat(leaf[:1], more, 0)])
+
+        natural, pseudo = jax.tree.map(again, (self.natural, self.pseudo))
+        return Said(natural, pseudo, np.pad(self.share, ((0, more), (0, 0))))
 
     def log_score(self, family: Any, y: dict[str, Any]) -> np.ndarray:
         """log Σ_k share_k p_k(y) of each row."""
@@ -68,57 +78,69 @@ class Correction(NamedTuple):
 
     T_x counts so many `times` in a row, by the sources that it has (decision 28; of one table there
     is one subset of no sources). What it says, its location, is so many times (`stretch`) as far
-    from that of all units, and shifted (`level`): decision 31. And how many observations it is
-    worth differs by more or less (`contrast`) from a `typical` number: decision 35. Sources have
-    `times` alone, since their terms would no longer add.
+    from that of all units, and shifted (`level`): decision 31. How many observations it is worth
+    differs by more or less (`contrast`) from a `typical` number: decision 35. Nested classes have
+    these of each split. And where that number is in `doubt`, each member says it twice, e^doubt
+    times as sure and e^doubt times less: decision 37. Sources have `times` alone, since their terms
+    would no longer add.
     """
 
     there: np.ndarray  # subsets × sources
-    times: np.ndarray  # in rows that have just these
-    stretch: np.ndarray
+    times: np.ndarray  # in rows that have just these: subsets × splits
+    stretch: np.ndarray  # one a split
     level: np.ndarray  # on the line of locations; one number, or one each
-    contrast: np.ndarray
-    typical: np.ndarray
+    contrast: np.ndarray  # one a split
+    typical: np.ndarray  # one a split
+    doubt: np.ndarray  # one
 
     @classmethod
     def of_all(
         cls,
-        times: float,
-        stretch: float = 1.0,
+        times: Any,
+        stretch: Any = 1.0,
         level: Any = 0.0,
-        contrast: float = 1.0,
-        typical: float = 1.0,
+        contrast: Any = 1.0,
+        typical: Any = 1.0,
+        doubt: Any = 0.0,
         sources: int = 0,
     ) -> Correction:
-        """The same in all rows."""
-        there, more = np.ones((1, sources), bool), (stretch, level, contrast, typical)
-        return cls(there, np.array([times]), *(np.asarray(value, float) for value in more))
+        """The same in all rows; one number for all splits, or one each."""
+        there, by_split = np.ones((1, sources), bool), (times, stretch, contrast, typical)
+        times, stretch, contrast, typical = (np.atleast_1d(np.float64(v)) for v in by_split)
+        level, doubt = np.asarray(level, float), np.asarray(doubt, float)
+        return cls(there, times[None], stretch, level, contrast, typical, doubt)
+
+    @property
+    def often(self) -> tuple[float, ...]:
+        """How often what is corrected counts: once, or in doubt more and less often."""
+        return (float(np.exp(self.doubt)), float(np.exp(-self.doubt))) if self.doubt else (1.0,)
 
     def corrected(self, pseudo: Any, usual: Any, there: np.ndarray) -> Any:
-        """T_x as it counts, of rows that have these sources."""
-        return self._moved(pseudo, usual) * (self.times_in(there) * self._contrasted(pseudo))
+        """T_x as it counts, of rows that have these sources, before any doubt."""
+        often = self.times_in(there) * self._contrasted(pseudo)
+        return self._moved(pseudo, usual).counted(often)
 
     def _contrasted(self, pseudo: Any) -> Any:
         """How often T_x counts beside other rows, by how many observations it is worth."""
-        if self.contrast == 1:
+        if (self.contrast == 1).all():
             return 1.0
-        size = pseudo.size
-        return np.where(size > 0, size / self.typical, 1.0) ** (self.contrast - 1)
+        sizes = pseudo.sizes
+        return np.where(sizes > 0, sizes / self.typical, 1.0) ** (self.contrast - 1)
 
     def _moved(self, pseudo: Any, usual: Any) -> Any:
-        if self.stretch == 1 and not self.level.any():
+        if (self.stretch == 1).all() and not self.level.any():
             return pseudo
         centre, said = np.asarray(usual.location), pseudo.location
         said = np.where(np.isnan(said), centre, said)  # no observations say nothing else
         return pseudo.moved(self.level + centre + self.stretch * (said - centre))
 
     def times_in(self, there: np.ndarray) -> np.ndarray:
-        """In each row of rows × sources. A subset that is not known has the (geometric) mean of
-        those that differ from it least."""
+        """In each row of rows × sources: rows × splits. A subset that is not known has the
+        (geometric) mean of those that differ from it least."""
         every, which = np.unique(there, axis=0, return_inverse=True)
         apart = (every[:, None] != self.there).sum(-1)
         nearest = apart == apart.min(1, keepdims=True)
-        times = np.exp((nearest * np.log(self.times)).sum(1) / nearest.sum(1))
+        times = np.exp(nearest @ np.log(self.times) / nearest.sum(1, keepdims=True))
         return times[which.reshape(-1)]
 
 
@@ -153,7 +175,9 @@ class Trained(NamedTuple):
         """What is said of rows, as the mixture needs it."""
         usual = self.model.usual(self.ground)
         pseudo = correction.corrected(said.pseudo, usual, self.model.there(z))
-        return said._replace(natural=self.natural(pseudo, self.model.bare(z)), pseudo=pseudo)
+        bare, share = self.model.bare(z), said.share / len(correction.often)
+        each = [pseudo * often for often in correction.often]
+        return _joined([Said(self.natural(own, bare), own, share) for own in each])
 
     def natural(self, pseudo: Any, bare: np.ndarray) -> Any:
         """λ0 + T_x, and what is known of rows that are bare of auxiliary data."""

@@ -301,20 +301,25 @@ def _split(
 def answer(spec: Spec, rows: Table, split: Split, seed: int, tell: Tell | None = None) -> Answer:
     """What a model says of each unit when it has not learned from it."""
     found = learn(spec, rows, seed, split.training, tell=tell)
-    parts = []
-    for learned, held in zip(found, split.held, strict=True):
-        parts.append((np.flatnonzero(held), learned.said(rows.x[held])))
-    shape = (len(rows.x),)
-
-    def gathered(*leaves: np.ndarray) -> np.ndarray:
-        full = np.full((leaves[0].shape[0], *shape, *leaves[0].shape[2:]), np.nan)
-        for leaf, (at, _) in zip(leaves, parts, strict=True):
-            full[:, at] = leaf
-        return full
-
-    said = jax.tree.map(gathered, *[said for _, said in parts])
-    score = np.full(shape, np.nan)
+    said = gathered(found, rows.x, split.held)
+    score = np.full(len(rows.x), np.nan)
     scored = split.held.any(0) & rows.seen
     y = {name: values[scored] for name, values in rows.y.items()}
     score[scored] = found[0].log_score(said.rows(scored), y)
     return Answer(found[0], said, score)
+
+
+def gathered(found: list[Learned], x: np.ndarray, held: np.ndarray) -> Said:
+    """What is said of each row by what was learned without it. Where some of these are in doubt,
+    they have more components than the others."""
+    each = [learned.said(x[rows]) for learned, rows in zip(found, held, strict=True)]
+    most = max(len(said.share) for said in each)
+    parts = [said.with_components(most) for said in each]
+
+    def whole(*leaves: np.ndarray) -> np.ndarray:
+        full = np.full((most, len(x), *leaves[0].shape[2:]), np.nan)
+        for leaf, rows in zip(leaves, held, strict=True):
+            full[:, rows] = leaf
+        return full
+
+    return jax.tree.map(whole, *parts)

@@ -262,9 +262,10 @@ def inspect(
         "group": fitted.group,
         "seed": fitted.seed,
         "units_learned_from": _learned_from(fitted),
-        "sharpness": float(learned.correction.times[-1]),  # of rows that lack nothing
-        "stretch": float(learned.correction.stretch),
-        "contrast": float(learned.correction.contrast),
+        "sharpness": learned.correction.times[-1].tolist(),  # of rows that lack nothing
+        "stretch": learned.correction.stretch.tolist(),
+        "contrast": learned.correction.contrast.tolist(),
+        "doubt": float(learned.correction.doubt),
         "status": fitted.status_,
         "notes": [fitted.columns().shown(note) for note in fitted.notes_],
     }
@@ -273,7 +274,7 @@ def inspect(
         return
     for name, value in about.items():
         text = " ".join(value) if name == "notes" else value
-        text = ", ".join(value) if name == "auxiliary" else text
+        text = ", ".join(map(str, value)) if name != "notes" and isinstance(value, list) else text
         if text not in (None, ""):
             print(f"{name.replace('_', ' ')}: {text}")
     screen.table("Members", members)

@@ -135,10 +135,16 @@ class Statistic(eqx.Module):
         return f"{type(self).__name__}({', '.join(f'{n}={_short(value)}' for n, value in named)})"
 
     @property
-    def size(self) -> Array:
-        """n as one number a unit: of a matrix, what a direction has on average."""
+    def sizes(self) -> Array:
+        """n of each split that is known by itself, on a last axis; most kinds have one split. Of a
+        matrix, what a direction has on average."""
         n = self.n
-        return n if np.ndim(n) == len(self.shape) else n.diagonal(axis1=-2, axis2=-1).mean(-1)
+        one = n if np.ndim(n) == len(self.shape) else n.diagonal(axis1=-2, axis2=-1).mean(-1)
+        return one[..., None]
+
+    def counted(self, often: Array) -> Self:
+        """As if each split had been observed so often, on a last axis."""
+        return self * often[..., 0]
 
     @property
     @abstractmethod

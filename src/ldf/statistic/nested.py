@@ -76,12 +76,18 @@ class NestedCounts(Statistic):
         return cls(trials * sigmoid(logits), trials * sigmoid(-logits))
 
     @property
+    def sizes(self) -> Array:
+        return self.counts + self.later
+
+    def counted(self, often: Array) -> NestedCounts:
+        return type(self)(self.counts * often, self.later * often)
+
+    @property
     def location(self) -> Array:
         return log_ratio(self.counts, self.later)
 
     def moved(self, location: Array) -> NestedCounts:
-        trials = self.counts + self.later
-        return type(self)(trials * sigmoid(location), trials * sigmoid(-location))
+        return type(self)(self.sizes * sigmoid(location), self.sizes * sigmoid(-location))
 
     @property
     def t(self) -> Array:

@@ -157,17 +157,22 @@ def _agreed(saved: Saved) -> Saved:
 
 
 def _refuse_miscorrection(learned: Learned, sources: int) -> None:
-    there, times, stretch, level, contrast, typical = learned.correction
+    there, times, stretch, level, contrast, typical, doubt = learned.correction
     at = "learned.correction"
     _need(f"{at}.there", there.dtype == bool and there.shape[1:] == (sources,))
-    _need(f"{at}.times", _floats(times) and times.shape == there.shape[:1] and len(times))
-    _need(f"{at}.times", ((times > 0) & np.isfinite(times)).all())
-    for name, value in (("stretch", stretch), ("contrast", contrast), ("typical", typical)):
-        _need(f"{at}.{name}", _floats(value) and value.shape == () and 0 < value < np.inf)
     first = learned.trained[0]
-    line = first.model.usual(first.ground).location.shape
+    usual = first.model.usual(first.ground)
+    line, splits = usual.location.shape, ((1,), usual.sizes.shape)
+    _need(f"{at}.times", len(there) and times.shape[:1] == there.shape[:1])
+    _need(f"{at}.times", times.shape[1:] in splits)
+    by_split = {"times": times, "stretch": stretch, "contrast": contrast, "typical": typical}
+    for name, value in by_split.items():
+        _need(f"{at}.{name}", _floats(value) and ((value > 0) & np.isfinite(value)).all())
+        _need(f"{at}.{name}", name == "times" or value.shape in splits)
+    _need(f"{at}.doubt", _floats(doubt) and doubt.shape == () and 0 <= doubt < np.inf)
     _need(f"{at}.level", _floats(level) and level.shape in ((), line) and np.isfinite(level).all())
-    _need(f"{at}.stretch", not sources or (stretch == 1 == contrast and not level.any()))
+    plain = (stretch == 1).all() and (contrast == 1).all() and not level.any() and not doubt
+    _need(f"{at}.stretch", not sources or plain)
 
 
 def _refuse_misfit(trained: Trained, family: Family, schema: Schema, at: str) -> None:
