@@ -344,7 +344,8 @@ def main() -> None:
         raise SystemExit(f"{options.data} holds no registry.json: give the folder by --data")
     registry = json.loads((options.data / "registry.json").read_text())
     scored = [name for name, about in registry.items() if "kfold_log_score" in about]
-    extras = "malawi_electrification__four", "malawi_lighting__nested", "us_election2020__nested"
+    class_counts = "malawi_lighting", "us_election2020", "movielens"
+    extras = "malawi_electrification__four", *(f"{name}__nested" for name in class_counts)
     for extra in extras:
         scored.insert(scored.index(extra.partition("__")[0]) + 1, extra)
     names = options.sets.split(",") if options.sets else scored

@@ -98,13 +98,14 @@ ROWS: dict[str, tuple[Any, dict[str, Any], int]] = {
     "binomial": (ldf.Binomial(), {"successes": [3.0, 0.0], "trials": [9.0, 4.0]}, 2),
     "poisson": (ldf.Poisson(), {"count": [2.0, 0.0], "exposure": [3.0, 1.5]}, 2),
     "classes": (ldf.Multinomial(classes=3), {"counts": [[2.0, 0, 5], [1, 1, 0]]}, 4),
+    "nested": (ldf.NestedMultinomial(classes=4), {"counts": [[2.0, 0, 5, 1], [1, 1, 0, 4]]}, 6),
     "gaussian": (ldf.Gaussian(variance=2.0), {"mean": [0.3, -1.0], "n": [1.0, 4.0]}, 2),
 }
 
 
 @pytest.mark.parametrize(
     ("name", "objective"),
-    [*((name, maximum_likelihood) for name in ROWS), ("poisson", model_selection)],
+    [*((name, maximum_likelihood) for name in ROWS), ("nested", model_selection)],
 )
 def test_slopes_and_curvatures_are_those_of_the_score(name: str, objective: Any) -> None:
     family, y, outputs = ROWS[name]

@@ -168,16 +168,22 @@ def _compiled_slopes(
         pseudo = offset + jax.tree.map(lambda leaf: leaf * share, own)
         return model.log_predictive_given(pseudo, ground, y)
 
-    def slope(outputs: Array) -> Array:
-        # Rows are independent: the slope of their sum is the slope of each.
-        return jax.grad(lambda at: objective(log_predictive(at), reference).sum())(outputs)
+    # Rows are independent: the slope of their sum is the slope of each.
+    slope = jax.grad(lambda at: log_predictive(at).sum())
+    worth = jax.grad(lambda log_p: objective(log_p, reference).sum())
 
-    def curvature(direction: Array) -> Array:
-        along = jnp.broadcast_to(direction, outputs.shape)
-        return jax.jvp(slope, (outputs,), (along,))[1] @ direction
+    # The curvature in each output: those that do not meet are moved together.
+    meeting = model.family.natural.meeting(outputs.shape[1], model.mapping.formulation)
+    together = jnp.asarray(meeting == np.unique(meeting)[:, None], outputs.dtype)
 
-    each = jax.vmap(curvature, out_axes=1)(jnp.eye(outputs.shape[1]))
-    return log_predictive(outputs), slope(outputs), each
+    def curvature(some: Array) -> Array:
+        along = jnp.broadcast_to(some, outputs.shape)
+        return jax.jvp(slope, (outputs,), (along,))[1] * some
+
+    log_p, steep = log_predictive(outputs), slope(outputs)
+    bend = jax.vmap(curvature)(together).sum(0)
+    first, second = jax.jvp(worth, (log_p,), (jnp.ones_like(log_p),))
+    return log_p, first[:, None] * steep, first[:, None] * bend + second[:, None] * steep**2
 
 
 def _padded(tree: Any) -> Any:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ldf import check
 from ldf.special.arrays import Array, namespace
 from ldf.statistic.base import Statistic
@@ -33,6 +35,14 @@ class NestedCounts(Statistic):
             family = "NestedMultinomial(classes=K)"
             raise ValueError(f"how many classes there are is not said: use {family}")
         return 2 * (components - 1)
+
+    @classmethod
+    def meeting(cls, outputs: int, formulation: str) -> np.ndarray:
+        """Of each split by itself, but for the first output, which all splits' n have a part in."""
+        splits = outputs // 2
+        if formulation == "counts":
+            return np.repeat((0, 1), splits)
+        return np.repeat((0, 1, 2), (1, splits, splits - 1))
 
     @classmethod
     def vector_size(cls, components: int) -> int:
