@@ -150,11 +150,11 @@ def test_information_is_the_divergence_from_without_the_source_to_with_it() -> N
 def test_a_subset_of_sources_that_nobody_knows_has_the_mean_sharpness_of_the_nearest() -> None:
     none = Correction.of_all(1.0)
     subsets = np.array([[True, True], [True, False]])
-    known = none._replace(there=subsets, times=np.array([1.2, 0.3]))
+    known = none._replace(there=subsets, times=np.array([[1.2], [0.3]]))
     asked = np.array([[True, False], [True, True], [False, True], [False, False]])
-    np.testing.assert_allclose(known.times_in(asked), [0.3, 1.2, 1.2, 0.3])
-    tied = none._replace(there=~np.eye(3, dtype=bool), times=np.array([0.5, 1.0, 2.0]))
-    np.testing.assert_allclose(tied.times_in(np.ones((1, 3), bool)), [1.0])
+    np.testing.assert_allclose(known.times_in(asked)[:, 0], [0.3, 1.2, 1.2, 0.3])
+    tied = none._replace(there=~np.eye(3, dtype=bool), times=np.array([[0.5], [1.0], [2.0]]))
+    np.testing.assert_allclose(tied.times_in(np.ones((1, 3), bool)), [[1.0]])
     one_table = Correction.of_all(0.7)
     np.testing.assert_allclose(one_table.times_in(np.ones((4, 0), bool)), 0.7)
 
@@ -376,20 +376,20 @@ def test_of_regressions_and_trees_a_source_has_one(mapping: Any) -> None:
     assert not any(map(of.twofold, range(4)))
 
 
-def test_one_source_of_four_alone_is_as_good_as_a_model_of_it() -> None:
+def test_one_source_of_three_alone_is_as_good_as_a_model_of_it() -> None:
     """Where beside the others it says other things: here they leave low rates to it."""
 
     def areas(rows: int, seed: int) -> pd.DataFrame:
         rng = np.random.default_rng(seed)
-        u = rng.normal(size=(rows, 4)) + rng.normal(size=rows)[:, None]
+        u = rng.normal(size=(rows, 3)) + rng.normal(size=rows)[:, None]
         theta = 1 / (1 + np.exp(5 - 4 * u[:, 0] - u[:, 1:].sum(1) / 2))
-        frame = pd.DataFrame(u, columns=list("abcd"))
+        frame = pd.DataFrame(u, columns=list("abc"))
         return frame.assign(asked=16.0, lit=rng.binomial(16, theta).astype(float))
 
     learn, new = areas(600, 0), areas(2000, 1)
-    four = Fusion("binomial", PRIMARY, {n: [n] for n in "abcd"}, ensemble=SMALL).fit(learn)
+    three = Fusion("binomial", PRIMARY, {n: [n] for n in "abc"}, ensemble=SMALL).fit(learn)
     single = Fusion("binomial", PRIMARY, ["a"], ensemble=SMALL).fit(learn)
-    behind = single.log_scores(new) - four.log_scores(new[["a", "asked", "lit"]])
+    behind = single.log_scores(new) - three.log_scores(new[["a", "asked", "lit"]])
     assert behind.mean() < 0.02, behind.mean()
 
 

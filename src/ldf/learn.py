@@ -47,7 +47,7 @@ SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as ofte
 UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
 FEW_SOURCES = 5  # of which all subsets are looked at
 USUAL = 0.2  # how far log stretch, log contrast, doubt, and level beside units' spread are expected
-DOUBT = 0.5  # where doubt is looked for
+DOUBT = 0.5  # where doubt is looked for, and half of the most that there may be
 DOUBLING = 0.005  # nats a unit that doubt has to gain, since with it components are twice as many
 ROUNDS = 3  # of shares, and of the correction given them
 
@@ -208,10 +208,13 @@ def _stretched(unseen: _Unseen, share: np.ndarray, times: float) -> tuple[np.nda
         likely = logsumexp(unseen.scores(correction(v)), 0, b=share[:, None]) @ weight
         return float((v[splits:] ** 2).sum() / USUAL**2 / 2 - likely)
 
-    def climbed(v: np.ndarray, share: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
-        """From there, with at most so much doubt."""
-        doubts, levels = [(0.0, most)], [(-1.0, 1.0)] * len(spread)
-        bounds = [(-SHARPEST, SHARPEST)] * doubt + doubts + levels
+    most = np.array([SHARPEST] * doubt + [2 * DOUBT] + [1.0] * len(spread))
+    least, doubting = -most, np.arange(len(most)) == doubt
+    least[doubt] = 0.0
+
+    def climbed(v: np.ndarray, share: np.ndarray, free: Any) -> tuple[np.ndarray, np.ndarray]:
+        """From there; what is not free stays as it is."""
+        bounds = scipy.optimize.Bounds(np.where(free, least, v), np.where(free, most, v))
         for _ in range(ROUNDS):
             options = {"maxiter": 20, "eps": 1e-4}
             v = scipy.optimize.minimize(
@@ -220,12 +223,13 @@ def _stretched(unseen: _Unseen, share: np.ndarray, times: float) -> tuple[np.nda
             share = stacked(unseen.scores(correction(v)), weight)
         return v, share
 
-    start = np.zeros(doubt + 1 + len(spread))
-    start[:splits] = np.log(times)
-    found, share = climbed(start, share, 0.0)
-    doubtful = np.where(np.arange(len(found)) == doubt, DOUBT, found)
-    if loss(found, share) - loss(doubtful, share) > DOUBLING * weight.sum():
-        found, share = climbed(doubtful, share, 2 * DOUBT)
+    start = np.where(np.arange(len(most)) < splits, np.log(times), 0.0)
+    found, share = climbed(start, share, ~doubting)
+    # In doubt T_x counts more often, or the mixture of two would be too wide.
+    free = doubting | (np.arange(len(most)) < splits)
+    doubtful = climbed(np.where(doubting, DOUBT, found), share, free)
+    if loss(found, share) - loss(*doubtful) > DOUBLING * weight.sum():
+        found, share = climbed(*doubtful, True)
     return share, correction(found)
 
 
