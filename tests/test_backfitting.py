@@ -22,7 +22,7 @@ from ldf.learn import _jobs, learn
 from ldf.model import Model
 from ldf.objective import maximum_likelihood
 from ldf.spec import Spec
-from ldf.summed import Source, SummedModel
+from ldf.summed import TWO, Source, SummedModel
 from ldf.table import Table
 from ldf.train import backfitting
 from ldf.train.job import roles
@@ -208,8 +208,7 @@ def test_forests_that_have_answered_say_what_they_say(aware: bool) -> None:
         forest["leaf"] = rng.normal(0, 0.5, forest["leaf"].shape).astype(np.float32)
         assert forest["leaf"].shape == (7, 2, 2**depth)
         weights[number] = forest
-    two = ("beside", "alone") if model.twofold(1) else ()
-    for own in [weights[1][of] for of in two] or weights[1:2]:
+    for own in [weights[1][of] for of in TWO] if model.twofold(1) else weights[1:2]:
         own["slope"] += rng.normal(size=own["slope"].shape)
     told = {number: answers(model, number, weights[number], x) for number in (0, 2)}
     assert told[0].shape == (60, 2 * len(patterns(model)))

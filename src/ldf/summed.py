@@ -170,11 +170,9 @@ class SummedModel(Model):
             # A member's width is that of its own mapping.
             wide, columns = width if mapping == self.mapping else None, of.stop - of.start
             if self.twofold(number):
-                own = {
-                    name: mapping.init(rng, columns, self.outputs, wide) for name in Read._fields
-                }
-                same = np.zeros((self._others, self.outputs))
-                weights.append(own | {"slope": same, "level": same})
+                own = {name: mapping.init(rng, columns, self.outputs, wide) for name in TWO}
+                none = np.zeros((self._others, self.outputs))
+                weights.append(own | {"slope": none, "level": none})
             else:
                 weights.append(mapping.init(rng, columns + self._others, self.outputs, wide))
         return weights
@@ -194,9 +192,7 @@ class SummedModel(Model):
             if not len(view):
                 found.append(own)
             elif self.twofold(number):
-                found.append(
-                    own | {of: mapping.prepared(own[of], view, rng) for of in Read._fields}
-                )
+                found.append(own | {of: mapping.prepared(own[of], view, rng) for of in TWO})
             else:
                 seen = np.concatenate([view, np.zeros((len(view), self._others))], 1)
                 found.append(mapping.prepared(own, seen, rng))
