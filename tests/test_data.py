@@ -19,7 +19,8 @@ import pytest
 
 import ldf
 from ldf import DataError
-from ldf.data import Columns, Data, DataWarning, effective_counts, read
+from ldf.data import Columns, Data, DataWarning, read
+from ldf.primary import effective_counts
 from ldf.schema import Schema
 
 NAN, INF = float("nan"), float("inf")
