@@ -202,6 +202,63 @@ def test_within_a_source_columns_share_in_what_it_is_worth() -> None:
         model.attribution(NEW, background=FARMS.drop(columns=sources["weather"]))
 
 
+def weeks(frame: pd.DataFrame) -> pd.DataFrame:
+    """What a gauge beside the frame measured in four weeks."""
+    rng = np.random.default_rng(3)
+    steps = [
+        {"farm": farm, "week": week, "wet": rain + rng.normal()}
+        for farm, rain in zip(frame["farm"], frame["rain"], strict=True)
+        for week in range(4)
+    ]
+    return pd.DataFrame(steps)
+
+
+BOTH = pd.concat([FARMS, NEW], ignore_index=True).assign(farm=[f"f{i}" for i in range(270)])
+GAUGE = ldf.Series(weeks(BOTH), by="farm", time="week", values="wet")
+BESIDE: dict[str, Any] = {"weather": ["rain"], "gauge": GAUGE, "ground": ["kind", "dice"]}
+QUICK = Ensemble(
+    (Member(Network(shared=(4,), branch=())),),
+    parts=1,
+    schedule=Schedule(epochs=20, patience=20, batch=64),
+)
+
+
+def spoken(model: Fusion, source: str, one: pd.DataFrame) -> Any:
+    """The rate that a source speaks for in a farm, had it other cells, from what is public."""
+
+    def rate(cells: np.ndarray) -> np.ndarray:
+        others = dict(zip(BESIDE[source], cells.T, strict=True))
+        said = model.pseudo_observations(pd.concat([one] * len(cells)).assign(**others))
+        return said["rate"][said["source"] == source].to_numpy()
+
+    return rate
+
+
+@pytest.mark.filterwarnings("ignore:30 ids in 'gauge' are of no unit")
+@pytest.mark.parametrize("order", [["weather", "ground", "gauge"], ["gauge", "ground", "weather"]])
+def test_wherever_a_series_stands_columns_have_the_textbook_s_shares(order: list[str]) -> None:
+    sources = {source: BESIDE[source] for source in order}
+    learn, one, behind = BOTH[:240], BOTH[-1:], BOTH[:5]
+    model = Fusion(ldf.Gaussian(), PRIMARY, sources, ensemble=QUICK, id="farm").fit(learn)
+    table = model.attribution(one, background=behind).set_index(["source", "column"])
+    assert len(table) == 3
+    for source in ("weather", "ground"):
+        columns, rate = BESIDE[source], spoken(model, source, one)
+        wanted = textbook(rate, one[columns].to_numpy()[0], behind[columns].to_numpy())
+        found = table["attribution"][source][columns]
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
+        assert (np.abs(found) > 1e-3).all()
+    ranks = model.attribution(NEW.assign(farm=BOTH["farm"][240:].to_numpy()), background=behind)
+    ranks = ranks[ranks["column"] == "rain"]["rank"]
+    np.testing.assert_allclose(ranks, NEW["rain"].rank().sub(1) / 29)
+
+
+def test_a_series_alone_has_no_columns_to_share() -> None:
+    model = Fusion(ldf.Gaussian(), PRIMARY, {"gauge": GAUGE}, ensemble=QUICK, id="farm").fit(BOTH)
+    with pytest.raises(DataError, match="'auxiliary' has no columns in any unit; give units that"):
+        model.attribution(BOTH)
+
+
 @pytest.mark.parametrize(
     ("family", "natural", "component", "wanted"),
     [

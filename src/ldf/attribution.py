@@ -27,6 +27,7 @@ from ldf.special import Array
 from ldf.statistic import Arrivals, ClassCounts, NestedCounts, Potential, Trials
 
 ROWS = 1 << 16  # asked about at once
+CELLS = 1 << 24  # of these rows, at most: a row of an image has many
 
 
 class Worth(NamedTuple):
@@ -100,9 +101,7 @@ def by_source_and_column(
 ) -> list[Share]:
     """Within each source, what its columns move in its own T_s. The background is then of rows that
     have the source."""
-    schema, start, encoded = data.schema, 0, {}
-    for column in schema.columns:
-        encoded[column.name] = np.arange(start, start := start + len(column.names))
+    schema, encoded = data.schema, data.schema.placed
     numbers = {column.name for column in schema.columns if column.kind == "number"}
     found = []
     for number, (source, own) in enumerate(schema.several or (("auxiliary", tuple(encoded)),)):
@@ -112,7 +111,7 @@ def by_source_and_column(
         there, behind = (
             np.ones(len(x), bool) if alone else x[:, at] > 0 for x in (data.x, background)
         )
-        if not there.any():
+        if not names or not there.any():  # an image, a series or a set has no columns
             continue
         if not behind.any():
             remedy = "give a background that has it in some row"
@@ -124,6 +123,9 @@ def by_source_and_column(
             rank = _rank(x[:, encoded[name][0]]) if name in numbers else np.full(len(x), np.nan)
             unit = np.flatnonzero(there)
             found.append(Share(unit, source, name, rank, attribution, moved.baseline))
+    if not found:
+        problem, remedy = "has no columns in any unit", "give units that have a table of columns"
+        raise check.DataError("auxiliary", None, None, problem, remedy)
     return found
 
 
@@ -153,7 +155,7 @@ def by_column(
     for number, encoded in enumerate(columns):
         cells[..., encoded] = own[..., number, None]
     attribution, baseline = np.empty((len(x), len(columns))), np.empty(len(x))
-    at_once = max(1, ROWS // (rows[0] * rows[1]))
+    at_once = max(1, min(ROWS, CELLS // x.shape[1]) // (rows[0] * rows[1]))
 
     def ask(job: tuple[_Fits, np.ndarray]) -> None:
         fits, some = job

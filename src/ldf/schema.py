@@ -139,6 +139,17 @@ class Schema(NamedTuple):
         return (*(name for name, width in each for _ in range(width)), *dict(self.several))
 
     @property
+    def placed(self) -> dict[str, np.ndarray]:
+        """Where each auxiliary column of the frame is, once they are encoded."""
+        each = [(part, part.width) for part in self._parts]
+        stops = np.cumsum([width for _, width in each])
+        return {
+            part.name: np.arange(stop - width, stop)
+            for (part, width), stop in zip(each, stops, strict=True)
+            if not isinstance(part, Block)
+        }
+
+    @property
     def tabular(self) -> np.ndarray:
         """Which encoded columns are no part of an image, a series or a set."""
         return np.concatenate(
