@@ -2,7 +2,8 @@
 
 Such a source comes as numbers in a row like any other, `shape` says what they are. A reader turns
 them into features, and its `head`, a network, turns features into outputs. All is learned together.
-What stands in the row after the source (which other sources are there) the head sees as it is.
+Should anything stand in the row after the source, the head sees it as it is; which other sources
+are there does not (decision 36).
 """
 
 from __future__ import annotations
