@@ -14,7 +14,7 @@
 #   make bench-claims    the paper's claims on the real data of DATA, ten minutes
 #   make bench-studies   the paper's two studies, on shipped data and on DATA, forty minutes
 #   make bench-reasons   what moves those figures of the studies that are not reached, 20 minutes
-#   make bench-sources   coverage of θ when sources are missing or repeat each other, half an hour
+#   make bench-sources   coverage of θ when sources are missing, alike or noise, half an hour
 #   make bench-architectures  what readers of images, series and items learn, five minutes
 #   make bench-truth     coverage of the known truth on 20 simulated districts, ten minutes
 #   make bench-infer     speed of samplers beside NumPyro, on the counties of DATA
