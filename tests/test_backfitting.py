@@ -226,8 +226,7 @@ def test_a_turn_of_gradients_leaves_the_trees_as_they_are() -> None:
     start = recalling(one.model).init(np.random.default_rng(0), 0)
     assert start[0] == {}  # nothing to climb, nothing to penalise
     one.smooth = start
-    copies = backfitting._copies(one.model, job.z, 0)
-    backfitting._grow(one, 0, 1, spec, table.y, copies)
+    backfitting._grow(one, 0, 1, spec, table.y, job.model.copies(job.z))
     before = jax.tree.map(np.copy, (one.forests, one.told))
     assert before[0][0]["leaf"].any()
     schedule = Schedule(epochs=2, patience=2, batch=64, chunk=2)
@@ -237,19 +236,38 @@ def test_a_turn_of_gradients_leaves_the_trees_as_they_are() -> None:
     assert all(one.smooth[1][of]["slope"].any() for of in ("beside", "alone"))
 
 
-def test_copies_of_a_row_weigh_one_row_and_lack_others_as_often_as_in_the_trainer() -> None:
-    model = SummedModel(
-        ldf.Binomial(), Trees(), sources=(Source("a", 0, 1), Source("b", 1, 2)), left_out=0.3
-    )
-    z = np.column_stack([np.zeros((4000, 2)), np.ones(4000), np.arange(4000) % 2])
-    copies = backfitting._copies(model, z, 0)
-    np.testing.assert_allclose(np.bincount(copies.row, copies.share), 1)
-    assert (copies.there <= (z[copies.row, -2:] > 0)).all()
-    both = copies.row % 2 == 1
-    assert copies.there[~both].tolist() == [[True, False]] * 2000  # alike copies are one
-    # Of two, one is left out with chance 0.3 · 0.7; if both would be, both stay.
-    alone = both & ~copies.there[:, 1]
-    assert copies.share[alone].sum() / 2000 == pytest.approx(0.3 * 0.7, abs=0.02)
+def test_a_row_is_there_once_with_each_subset_of_its_sources() -> None:
+    of = SummedModel(ldf.Binomial(), Trees(), sources=(Source("a", 0, 1), Source("b", 1, 2)))
+    there = np.array([[True, True], [True, False], [False, False]])
+    row, kept, share = of.copies(np.column_stack([np.zeros((3, 2)), there]))
+    assert row.tolist() == [0, 0, 0, 1, 2]
+    assert kept.tolist() == [[False, True], [True, False], [True, True], *there[1:].tolist()]
+    np.testing.assert_allclose(share, [1 / 3, 1 / 3, 1 / 3, 1, 1])
+
+
+def test_the_watched_rows_decide_by_what_they_would_teach() -> None:
+    """By every subset of their sources, as gradients are stopped by."""
+    job, _, table = job_of(fitted())
+    training, watched = roles(job, 0, 3, 0)
+    one = backfitting._begun(job, 0, 0, (training, watched))
+    (trained,) = fitted().learned_.trained
+    weights = jax.tree.map(lambda leaf: leaf[0], trained.weights)
+    one.smooth, one.forests = [{}, weights[1]], {0: weights[0]}
+    one.told = {0: answers(job.model, 0, weights[0], job.z)}
+    row = np.flatnonzero(watched > 0)
+    y = {name: values[row] for name, values in table.y.items()}
+    each = [
+        np.asarray(job.model.log_predictive(weights, job.ground, job.model.lacking(z, kept), y))
+        for z in [job.z[row]]
+        for kept in job.model.subsets
+    ]
+    there = job.model.there(job.z[row])
+    has = np.array([(there & kept).any(1) for kept in job.model.subsets])
+    lights, census, both = each  # of sources, census first: the last alone, the first, all
+    whole = np.where(there.all(1), (both + census + 2 * lights) / 4, lights)
+    assert has[0].all()
+    expected = np.average(whole, weights=watched[row])
+    assert backfitting._score(one, table.y) == pytest.approx(expected, rel=1e-5)
 
 
 # --- as any other model -------------------------------------------------------------------------

@@ -205,6 +205,63 @@ def test_copies_of_one_source_are_not_counted_twice() -> None:
     assert told["information"].mean() < 0.1 * told["information_alone"].mean()
 
 
+def apart(rows: int, seed: int) -> pd.DataFrame:
+    """Two sources whose errors are their own, and one that all units have."""
+    frame = villages(rows, seed)
+    rng = np.random.default_rng(seed + 100)
+    u = np.log(frame["theta"]) - np.log1p(-frame["theta"])
+    return frame.assign(bright=u + 0.8 * rng.normal(size=rows), old=u + rng.normal(size=rows))
+
+
+APART = {"census": ["rich"], "lights": ["bright"], "register": ["old"]}
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(Member(Linear()), id="Linear"),
+        pytest.param(Member(ldf.Splines(), penalty=0.02), id="Splines", marks=pytest.mark.full),
+        pytest.param(
+            Member(ldf.GaussianProcess(inducing=20), penalty=0.02),
+            id="GaussianProcess",
+            marks=pytest.mark.full,
+        ),
+    ],
+)
+def test_what_is_solved_holds_whatever_sources_a_unit_lacks(member: Member) -> None:
+    """Although no unit that it learned from lacks any."""
+    learn, new = apart(700, 1), apart(3000, 2)
+    fitted = Fusion("binomial", PRIMARY, APART, ensemble=Ensemble((member,), parts=2)).fit(learn)
+    for many in (1, 2, 3):
+        for kept in combinations(APART, many):
+            frame = new.drop(columns=[APART[source][0] for source in APART if source not in kept])
+            low, high = fitted.posterior(frame, given="auxiliary").interval(0.9)
+            inside = ((low <= new["theta"]) & (new["theta"] <= high)).mean()
+            assert 0.86 < inside < 0.94, (kept, inside)
+    # What one source says more, another could say less: each says the rate that it tells of.
+    rates = fitted.pseudo_observations(new).groupby("source")["rate"].mean()
+    assert ((rates > 0.3) & (rates < 0.7)).all(), rates
+
+
+def test_independent_sources_simply_add() -> None:
+    """What one is worth hangs on no other. Of copies the sum is then too sure."""
+    learn, new = villages(800, seed=1), villages(2000, seed=2)
+    for frame in (learn, new):
+        frame["bright"] = frame["rich"]
+    two = {"census": ["rich"], "lights": ["bright"]}
+    line = Ensemble((Member(Linear()),), parts=2)
+    fitted = Fusion("binomial", PRIMARY, two, independent=True, ensemble=line).fit(learn)
+    (trained,) = fitted.learned_.trained
+
+    def said(frame: pd.DataFrame) -> Any:
+        return trained.said(fitted._read(frame)[0].x).pseudo
+
+    both = said(new)
+    one, other = said(new.drop(columns="bright")), said(new.drop(columns="rich"))
+    for whole, mine, theirs in zip(*(p.coordinates() for p in (both, one, other)), strict=True):
+        np.testing.assert_allclose(whole, mine + theirs, rtol=1e-12)
+
+
 def test_a_source_of_five_hundred_columns_of_noise_does_not_drown_the_others() -> None:
     wide = [f"c{i}" for i in range(500)]
     member = Member(NETWORK, width=32, dropout=0.2, penalty=1e-2)  # of the default ensemble

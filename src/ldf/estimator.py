@@ -71,6 +71,8 @@ class Fusion(BaseEstimator):
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
     reference   p_0 of an objective that compares: "prior" or "regression"
     balance     so many classes of the empirical rate count the same in learning; 0: rows do
+    independent whether several sources are, given θ: then they simply add, whichever are there. It
+                is to be known: if two tell the same, the plain sum is too sure
     structure   what ties units together: ldf.Mixture(3) for three mappings of which one holds for
                 each unit; None: nothing
     ensemble    which members learn, and how they are combined: an ldf.Ensemble
@@ -97,6 +99,7 @@ class Fusion(BaseEstimator):
         objective: str | Objective = "maximum-likelihood",
         reference: str = "prior",
         balance: int = 0,
+        independent: bool = False,
         structure: Mixture | None = None,
         ensemble: Ensemble | None = None,
         preprocess: str | None = None,
@@ -117,6 +120,7 @@ class Fusion(BaseEstimator):
         self.objective = objective
         self.reference = reference
         self.balance = balance
+        self.independent = independent
         self.structure = structure
         self.ensemble = ensemble
         self.preprocess = preprocess
@@ -208,6 +212,7 @@ class Fusion(BaseEstimator):
         spec = Spec(
             data.family, ensemble, self.prior, objective, self.reference, self.balance,
             structure=self.structure, sources=sources, mappings=tuple(mappings.items()),
+            independent=self.independent,
         )  # fmt: skip
         settled = ensemble.settled(int(data.seen.sum()), self.preprocess, spec.smooth)
         return replace(spec, ensemble=settled)

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +44,6 @@ from ldf.train import Job, Tell, train
 
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
 UNUSUAL = 0.35  # how far its logarithm is expected to be from the usual in a subset of sources
-FEW_SOURCES = 5  # of which all subsets are looked at
 USUAL = 0.2  # how far log stretch, log contrast, doubt, and level beside units' spread are expected
 DOUBT = 0.5  # where doubt is looked for, and half of the most that there may be
 DOUBLING = 0.005  # nats a unit that doubt has to gain, since with it components are twice as many
@@ -296,17 +294,10 @@ def _by_subset(unseen: _Unseen, share: np.ndarray, usual: float) -> Correction:
 
         return _least(loss) if len(some.x) else usual
 
-    subsets = _subsets(unseen.there.shape[1])
+    model: Any = unseen.trained[0].model
+    subsets = model.subsets
     times = np.array([best(unseen.with_only(kept)) for kept in subsets])
     return Correction.of_all(1.0)._replace(there=subsets, times=times[:, None])
-
-
-def _subsets(sources: int) -> np.ndarray:
-    """All but the empty one; of many sources, those with all, all but one, or one."""
-    if sources <= FEW_SOURCES:
-        return np.array([*product((False, True), repeat=sources)][1:])
-    one = np.eye(sources, dtype=bool)
-    return np.concatenate([one, ~one, np.ones((1, sources), bool)])
 
 
 def stacked(scores: np.ndarray, weight: np.ndarray | None = None, steps: int = 1000) -> np.ndarray:

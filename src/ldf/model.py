@@ -32,6 +32,14 @@ class Ground(NamedTuple):
     scale: Array
 
 
+class Copies(NamedTuple):
+    """Rows as if they had some of their sources only, in the order of rows."""
+
+    row: np.ndarray
+    there: np.ndarray  # which sources they have: copies × sources
+    share: np.ndarray  # of what the row counts
+
+
 class Model(eqx.Module):
     """One mapping into one family.
 
@@ -87,6 +95,14 @@ class Model(eqx.Module):
     def there(self, x: np.ndarray) -> np.ndarray:
         """Which of several sources each row has: rows × sources; of one table, rows × none."""
         return np.zeros((len(x), 0), bool)
+
+    def lacking(self, x: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """The rows, with no more sources than these."""
+        return x
+
+    def copies(self, x: np.ndarray) -> Copies:
+        """Each row by itself; of several sources, by every subset of those it has."""
+        return Copies(np.arange(len(x)), self.there(x), np.ones(len(x)))
 
     def bare(self, x: np.ndarray) -> np.ndarray:
         """Which rows lack every one of several sources."""

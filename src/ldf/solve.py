@@ -1,9 +1,9 @@
 """One fit to the last digit: for mappings with few weights, such as regressions.
 
 The trainer takes many noisy steps on many fits; a regression has one best answer and deserves it.
-All rows at once, in float64, by Newton's method where the mapping is linear in its weights (second
-derivatives are then cheap, and columns that tell the same do not slow it down), by a quasi-Newton
-method otherwise:
+All rows at once, in float64, by Newton's method where the mapping is linear in its weights and the
+likelihood is climbed (second derivatives are then cheap, and columns that tell the same do not slow
+it down), by a quasi-Newton method otherwise:
 
     score = Σ_i w_i ℓ(log p(y_i | T_x(x_i; φ))) / Σ_i w_i  −  penalty · |φ|²
 """
@@ -25,6 +25,7 @@ from ldf.mappings import Weights, count_weights, split, squared
 from ldf.mappings.basis import Basis
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
+from ldf.objective import Objective, maximum_likelihood
 from ldf.special import Array
 from ldf.step import mixture_weights
 
@@ -48,17 +49,37 @@ def _weights(flat: Array, like: Weights) -> Weights:
     return eqx.combine(ravel_pytree(learned)[1](flat), fixed)
 
 
-@eqx.filter_jit
-def _score(
-    model: Model, flat: Array, like: Weights, ground: Ground, x: Any, y: Any, w: Any, penalty: Any
-) -> tuple[Array, Array]:
-    def score(at: Array) -> Array:
-        weights = _weights(at, like)
-        log_predictive = model.log_predictive(weights, ground, x, y)
-        mean = jnp.where(w > 0, w * log_predictive, 0.0).sum() / w.sum()
-        return penalty * squared(weights) - mean
+def _lost(
+    model: Model, flat: Array, like: Weights, ground: Ground, x: Any, y: Any, w: Any, penalty: Any,
+    objective: Objective, reference: Any,
+) -> Array:  # fmt: skip
+    """What is minimised."""
+    weights = _weights(flat, like)
+    each = (  # by a row, of several sources one a subset of them
+        jnp.where(w * of > 0, w * of * objective(told, reference), 0.0).sum()
+        for told, of in model.lessons(weights, ground, x, y)
+    )
+    return penalty * _held_back(model, weights) - sum(each) / w.sum()
 
-    return jax.value_and_grad(score)(flat)
+
+def _held_back(model: Model, weights: Weights) -> Array:
+    """What the penalty multiplies. Of a sum the rates' levels too: what one source says more,
+    another may say less, and nothing else would decide between them."""
+    if type(model) is Model or model.mapping.formulation == "counts":
+        return squared(weights)
+    levels = (leaf[1:] for leaf in jax.tree.leaves(split(weights)[0]) if leaf.ndim == 1)
+    return squared(weights) + sum((leaf**2).sum() for leaf in levels)
+
+
+@eqx.filter_jit
+def _score(model: Model, flat: Array, *held: Any) -> tuple[Array, Array]:
+    return jax.value_and_grad(lambda at: _lost(model, at, *held))(flat)
+
+
+@eqx.filter_jit
+def _turn(model: Model, flat: Array, along: Array, *held: Any) -> Array:
+    """How the slope turns along a direction."""
+    return jax.jvp(jax.grad(lambda at: _lost(model, at, *held)), (flat,), (along,))[1]
 
 
 @eqx.filter_jit
@@ -103,8 +124,10 @@ def solve(
     penalty: float = 0.0,
     start: Weights | None = None,
     seed: int = 0,
+    objective: Objective = maximum_likelihood,
+    reference: np.ndarray | float = 0.0,
 ) -> Solved:
-    """Maximise the penalised log-likelihood of the rows."""
+    """Maximise what the rows are worth, by default their log-likelihood, less the penalty."""
     weight = np.ones(len(x)) if weight is None else weight
     if start is None:
         rng = np.random.default_rng(seed)
@@ -114,10 +137,13 @@ def solve(
         start = jax.tree.map(_double, start)
         held = jax.tree.map(_double, (ground, x, y, weight, penalty))
         few = type(model) is Model and model.mapping.way == "newton" and _is_cheap(model, x, start)
+        few = few and objective is maximum_likelihood
+        of = (start, *held, objective, _double(reference))
         return _climbed(
-            lambda at: _score(model, at, start, *held),
+            lambda at: _score(model, at, *of),
             start,
             (lambda at: _bend(model, at, start, *held)) if few else None,
+            None if type(model) is Model else lambda at, along: _turn(model, at, along, *of),
         )
 
 
@@ -131,9 +157,12 @@ def _climbed(
     score: Callable[[Any], tuple[Array, Array]],
     start: Weights,
     bend: Callable[[Any], Array] | None = None,
+    turn: Callable[[Any, Any], Array] | None = None,
 ) -> Solved:
-    """From here to the top, given what to minimise, its slope at flat weights, and, if it is cheap,
-    its second derivatives."""
+    """From here to the top, given what to minimise and its slope at flat weights; and, if they are
+    cheap, its second derivatives, or else how its slope turns along a direction. Either keeps steps
+    short where it is not round: a quasi-Newton step may take a source's count to nothing, where it
+    is flat."""
     flat = ravel_pytree(split(start)[0])[0]
     best = (np.inf, np.asarray(flat), np.full(flat.shape, np.inf))
 
@@ -160,6 +189,12 @@ def _climbed(
         scipy.optimize.minimize(
             function, np.asarray(flat), jac=True, hess=bent, method="trust-exact", options=options
         )
+    elif turn is not None:
+        options = {"maxiter": 200, "gtol": 1e-7}
+        scipy.optimize.minimize(
+            function, np.asarray(flat), jac=True, method="trust-ncg", options=options,
+            hessp=lambda at, along: np.asarray(turn(jnp.asarray(at), jnp.asarray(along))),
+        )  # fmt: skip
     if not np.abs(best[2]).max(initial=0.0) < 1e-6:
         options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
         scipy.optimize.minimize(function, best[1], jac=True, method="L-BFGS-B", options=options)

@@ -30,6 +30,7 @@ class Spec:
     structure: Mixture | None = None  # what ties units together
     sources: tuple[Source, ...] = ()  # none: all columns are one
     mappings: tuple[tuple[str, Mapping], ...] = ()  # of sources that have one of their own
+    independent: bool = False  # given θ, of sources: what one says hangs on no other
 
     def __post_init__(self) -> None:
         if isinstance(self.prior, str):
@@ -65,7 +66,10 @@ class Spec:
             given, own = dict(self.mappings), member.mapping
             each = tuple(mapping_of(of, given.get(of.name), own) for of in self.sources)
             whole = isinstance(self.prior, str) and self.prior == "weak"
-            return SummedModel(self.family, own, self.certain, self.sources, each, whole=whole)
+            return SummedModel(
+                self.family, own, self.certain, self.sources, each, not self.independent,
+                whole=whole,
+            )  # fmt: skip
         if self.structure is None:
             return Model(self.family, member.mapping, self.certain)
         kinds = self.kinds(member)

@@ -40,7 +40,7 @@ from ldf.mappings import (
     scramble,
 )
 from ldf.mappings.reader import Reader
-from ldf.model import Ground, Model
+from ldf.model import Copies, Ground, Model
 from ldf.special import Array
 
 GOLDEN = 0x9E3779B9
@@ -154,15 +154,34 @@ class SummedModel(Model):
         return x[:, -len(self.sources) :] > 0.5
 
     def lacking(self, x: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """The rows, with no more sources than these."""
-        return np.concatenate([x[:, : -len(there)], self.there(x) & there], 1)
+        return np.concatenate([x[:, : -len(self.sources)], self.there(x) & there], 1)
+
+    @property
+    def subsets(self) -> np.ndarray:
+        """Of sources, subsets × sources: all but the empty one; of many sources those with all,
+        all but one, or one."""
+        many = len(self.sources)
+        if many <= FEW:
+            return np.array([*product((False, True), repeat=many)][1:])
+        one = np.eye(many, dtype=bool)
+        return np.concatenate([one, ~one, np.ones((1, many), bool)])
+
+    def copies(self, x: np.ndarray) -> Copies:
+        there = self.there(x)
+        every = self.subsets if self.leaves_out else np.ones((1, len(self.sources)), bool)
+        kept = (there[:, None] & every).reshape(-1, len(self.sources))
+        row = np.repeat(np.arange(len(x)), len(every))
+        some = kept.any(1) | ~there[row].any(1)  # who has none is there without any
+        both = np.unique(np.column_stack([row, kept])[some].astype(int), axis=0)
+        row, kept = both[:, 0], both[:, 1:] > 0
+        return Copies(row, kept, 1 / np.bincount(row, minlength=len(x))[row])
 
     def twofold(self, number: int) -> bool:
         """Whether a source has a mapping for rows that lack all others beside the one for rows that
-        have some. Trees and regressions have one, which sees who is there as columns: trees tell
-        these rows apart by themselves, and regressions are solved for rows as they are."""
+        have some. Trees have one, which sees who is there as columns and tells these rows apart by
+        itself."""
         several = self.aware and self.leaves_out and len(self.sources) > 1
-        return several and self.way != "newton" and self.each[number].way != "boosting"
+        return several and self.each[number].way != "boosting"
 
     def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
         weights = []

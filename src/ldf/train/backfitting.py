@@ -11,9 +11,8 @@ end given the others, they would come nearer to their best by ever smaller steps
 Trees are added only if they explain the watched rows better. A fit is over when these have not been
 explained better for a while, and its best state is kept, as everywhere.
 
-As the trainer leaves sources out of rows at random, trees meet rows that lack some: every row is
-there several times, with others left out by the same chance, and its copies together weigh what the
-row weighs. The copies are drawn once, so that all turns climb the same score.
+As in the trainer, every row teaches with each subset of its sources: it is there several times, and
+its copies together weigh what the row weighs; and the watched rows decide by all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -33,7 +32,7 @@ from ldf.ensemble import Member
 from ldf.fit import Schedule, State, fit, onward
 from ldf.learned import Trained
 from ldf.mappings import Mapping, Trees, Weights, together
-from ldf.model import Ground, Model
+from ldf.model import Copies, Ground, Model
 from ldf.spec import Spec
 from ldf.special import Array
 from ldf.summed import SummedModel
@@ -44,7 +43,6 @@ from ldf.train.recalled import answers, nothing_told, pattern, recalling, rows_t
 
 WHILE = 5  # turns without a gain, after which a fit is over: as patient as networks and trees are
 FAR = 7919  # between seeds of turns
-COPIES = 4  # of a row, with other sources left out
 
 
 @dataclass
@@ -75,14 +73,6 @@ class Fit:
             self.best = [self.forests.get(k, own) for k, own in enumerate(smooth)]
 
 
-class Copies(NamedTuple):
-    """Rows with some of their sources, in the order of rows."""
-
-    row: np.ndarray
-    there: np.ndarray  # which sources are
-    share: np.ndarray  # of the row's weight
-
-
 def backfit(
     jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
 ) -> tuple[list[Trained], str]:
@@ -90,7 +80,7 @@ def backfit(
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
     names = product(jobs, range(parts), range(restarts))
     fits = [_begun(job, p, seed + r, roles(job, p, parts, seed)) for job, p, r in names]
-    copies = {id(job): _copies(fits[0].model, job.z, seed) for job in jobs}
+    copies = {id(job): job.model.copies(job.z) for job in jobs}
     y, state = somewhere(table.y, table.seen), None
     schedule = spec.ensemble.schedule_for(int((fits[0].training > 0).sum()))
     epochs = max(1, schedule.patience // WHILE)
@@ -145,18 +135,6 @@ def _begun(job: Job, part: int, seed: int, counts: tuple[np.ndarray, np.ndarray]
 
 def _smooth(model: SummedModel) -> list[Mapping]:
     return [mapping for mapping in model.each if not isinstance(mapping, Trees)]
-
-
-def _copies(model: SummedModel, z: np.ndarray, seed: int) -> Copies:
-    """Of all rows. Copies that lack the same are one, of their weight."""
-    there = model.there(z)
-    noises = np.random.default_rng([seed, 2]).integers(2**32, size=COPIES, dtype=np.uint32)
-    kept = np.stack([np.asarray(model.some(there, noise)) for noise in noises], 1)
-    bits = 1 << np.arange(there.shape[1])
-    names = (np.arange(len(z))[:, None] << there.shape[1]) + kept @ bits
-    name, many = np.unique(names, return_counts=True)
-    row, pattern = np.divmod(name, 1 << there.shape[1])
-    return Copies(row, (pattern[:, None] & bits) > 0, many / COPIES)
 
 
 # --- what is learned by gradients ---------------------------------------------------------------
@@ -218,16 +196,11 @@ def _grow(
     most = mapping.most - len(forest["leaf"])
     if many > 1:  # a source alone has no others to wait for
         most = min(most, PATIENCE // WHILE)
-    teaches = copies.there[:, number] & (one.training[copies.row] > 0)
-    there = model.there(z)
-    watches = np.flatnonzero(there[:, number] & (one.watched > 0))  # as they are
-    if most < 1 or not teaches.any() or not len(watches):
+    some = copies.there[:, number] & (one.training + one.watched > 0)[copies.row]
+    row, seen, share = (own[some] for own in copies)
+    training, watched = one.training[row] * share, one.watched[row] * share
+    if most < 1 or not training.any() or not watched.any():
         return
-    row = np.concatenate([copies.row[teaches], watches])
-    order = np.argsort(row, kind="stable")
-    row = row[order]
-    seen = np.concatenate([copies.there[teaches], there[watches]])[order]
-    share = np.concatenate([copies.share[teaches], np.ones(len(watches))])[order]
     terms = _terms(one, row, seen)
     offset = sum((term for k, term in enumerate(terms) if k != number), start=terms[number].zero())
     source, others = model.sources[number], np.delete(seen, number, 1) - 1.0
@@ -236,7 +209,7 @@ def _grow(
     found = boost(
         Model(model.family, replace(cast("Any", mapping), most=most), model.certain),
         job.ground, np.concatenate(x, 1), {name: values[row] for name, values in y.items()},
-        one.training[row] * share, one.watched[row],
+        training, watched,
         reference=job.reference[row], objective=spec.objective,
         learning_rate=member.learning_rate, penalty=member.least_penalty, dropout=member.dropout,
         seed=one.seed + (turn - 1) * FAR, begin=_outputs(one, number, row, seen),
@@ -258,13 +231,36 @@ def _outputs(one: Fit, number: int, row: np.ndarray, there: np.ndarray) -> np.nd
 
 def _terms(one: Fit, row: np.ndarray, there: np.ndarray) -> list[Any]:
     """What each source says of rows that have these."""
-    x = rows_told(one.model, one.job.z[row], {k: told[row] for k, told in one.told.items()})
+    x = _told(one, row)
     x[:, -there.shape[1] :] = there
-    x = np.concatenate([x, np.repeat(x[:1], -len(row) % BLOCK, 0)])  # to compile rarely
+    found = _asked(_compiled_terms, one, x)
+    return jax.tree.map(lambda leaf: leaf[: len(row)], found)
+
+
+def _score(one: Fit, y: dict[str, np.ndarray]) -> float:
+    """Of the watched rows, as gradients are stopped by."""
+    row = np.flatnonzero(one.watched > 0)
+    own = {name: _filled(values[row]) for name, values in y.items()}
+    found = _asked(_compiled_score, one, _told(one, row), own)
+    return float(np.average(found[: len(row)], weights=one.watched[row]))
+
+
+def _told(one: Fit, row: np.ndarray) -> np.ndarray:
+    """Rows for `recalling(model)`."""
+    return rows_told(one.model, one.job.z[row], {k: told[row] for k, told in one.told.items()})
+
+
+def _filled(leaf: np.ndarray) -> np.ndarray:
+    """To whole blocks, by the first row again: to compile rarely."""
+    return np.concatenate([leaf, np.repeat(leaf[:1], -len(leaf) % BLOCK, 0)])
+
+
+def _asked(what: Any, one: Fit, x: np.ndarray, *more: Any) -> Any:
+    """In float64, with weights as they are."""
     with jax.enable_x64(True):
-        held = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), (one.smooth, one.job.ground, x))
-        found = _compiled_terms(recalling(one.model), *held)
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[: len(row)], found)
+        own = (one.smooth, one.job.ground, _filled(x), *more)
+        held = jax.tree.map(lambda v: jnp.asarray(v, jnp.float64), own)
+        return jax.tree.map(np.asarray, what(recalling(one.model), *held))
 
 
 @eqx.filter_jit
@@ -272,13 +268,11 @@ def _compiled_terms(model: SummedModel, weights: Weights, ground: Ground, x: Arr
     return model.terms(weights, ground, x)
 
 
-def _score(one: Fit, y: dict[str, np.ndarray]) -> float:
-    """Of the watched rows, as they are."""
-    row = np.flatnonzero(one.watched > 0)
-    terms = _terms(one, row, one.model.there(one.job.z[row]))
-    own = {name: values[row] for name, values in y.items()}
-    log_predictive = one.model.log_predictive_given(sum(terms), one.job.ground, own)
-    return float(np.average(np.asarray(log_predictive), weights=one.watched[row]))
+@eqx.filter_jit
+def _compiled_score(
+    model: SummedModel, weights: Weights, ground: Ground, x: Array, y: Any
+) -> Array:
+    return model.learned_well(weights, ground, x, y)
 
 
 def _stacked(model: SummedModel, fits: list[Weights]) -> Weights:

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ldf import check
 from ldf.learned import Correction, Learned, Trained
 from ldf.mappings import Weights
 from ldf.mixed import MixedModel
+from ldf.objective import maximum_likelihood
 from ldf.solve import solve, solve_mixture
 from ldf.spec import Spec
 from ldf.table import Table, somewhere
@@ -45,6 +47,10 @@ def train_regressions(
     jobs: list[Job], spec: Spec, table: Table, seed: int, say: Tell
 ) -> tuple[list[Trained], str]:
     y = somewhere(table.y, table.seen)
+    if spec.structure is not None and spec.objective is not maximum_likelihood:
+        remedy = "use the likelihood, or a mapping that learns by gradients"
+        problem = f"is not for a mixture of {jobs[0].model.named} mappings, which is solved by EM"
+        raise check.DataError("objective", None, None, problem, remedy)
     done: list[Solved] = []
     for job in jobs:
         say("regressions", len(done), len(jobs))
@@ -69,7 +75,7 @@ def _regressed(job: Job, spec: Spec, y: dict[str, np.ndarray], seed: int) -> Sol
     """A member, under the penalty that suits it."""
     penalties, ensemble = job.member.penalties, spec.ensemble
     if not _is_open(job):
-        return _solved(job, y, job.part, penalties[0], None, ensemble.restarts, seed)
+        return _solved(job, spec, y, job.part, penalties[0], None, seed)
     alone = ensemble.parts == 1
     # Then some rows are left out to choose by, and for no other end.
     part = np.where(roles(job, 0, 1, seed)[1] > 0, 0, -1) if alone else job.part
@@ -77,8 +83,10 @@ def _regressed(job: Job, spec: Spec, y: dict[str, np.ndarray], seed: int) -> Sol
     path: list[Solved] = []
     scores: list[float] = []
     for penalty in penalties:
-        start = path[-1].whole if path else None
-        path.append(_solved(job, y, part, penalty, start, ensemble.restarts, seed))
+        # Where a strong penalty lets columns tell nothing, one of several sources may end with no
+        # count at all, and nothing leads back from there.
+        start = path[-1].whole if path and not spec.sources else None
+        path.append(_solved(job, spec, y, part, penalty, start, seed))
         scores.append(_unseen(path[-1].trained, job, y, part, times))
         if len(scores) - 1 - int(np.argmax(scores)) == WHILE:
             break
@@ -89,7 +97,7 @@ def _regressed(job: Job, spec: Spec, y: dict[str, np.ndarray], seed: int) -> Sol
 
 
 def _solved(
-    job: Job, y: Any, part: np.ndarray, penalty: float, start: Any, restarts: int, seed: int
+    job: Job, spec: Spec, y: Any, part: np.ndarray, penalty: float, start: Any, seed: int
 ) -> Solved:
     """On all training rows, and without each part. And whether all of these converged."""
     converged = []
@@ -97,10 +105,11 @@ def _solved(
     def best(weight: np.ndarray, start: Any) -> Any:
         data = (job.ground, job.z, y, weight, penalty)
         if isinstance(job.model, MixedModel):
-            tries = [solve_mixture(job.model, *data, seed=s) for s in range(restarts)]
+            restarts = range(spec.ensemble.restarts)
+            tries = [solve_mixture(job.model, *data, seed=s) for s in restarts]
             found = max(tries, key=lambda one: one.scores[-1])
         else:
-            found = solve(job.model, *data, start=start, seed=seed)
+            found = solve(job.model, *data, start, seed, spec.objective, job.reference)
         converged.append(found.converged)
         return found.weights
 
@@ -116,11 +125,12 @@ def _solved(
 
 def _unseen(trained: Trained, job: Job, y: Any, part: np.ndarray, times: Any) -> float:
     """The mean log-predictive of rows by fits that have not seen them, where T_x counts as often as
-    suits."""
-    rows = part >= 0
-    y, weight = {name: values[rows] for name, values in y.items()}, job.weight[rows]
-    z = job.z[rows]
-    said, sources = trained.said_of(z, part[rows]), trained.model.there(z).shape[1]
+    suits. Of several sources that is the mean over their subsets, as they teach."""
+    rows, there, share = job.model.copies(job.z)
+    rows, there, share = (own[part[rows] >= 0] for own in (rows, there, share))
+    y, weight = {name: values[rows] for name, values in y.items()}, job.weight[rows] * share
+    z, sources = job.model.lacking(job.z[rows], there), there.shape[1]
+    said = trained.said_of(z, part[rows])
     learned = Learned((trained,), np.ones(1), part, "", Correction.of_all(1.0, sources=sources))
 
     def score(often: float) -> float:
