@@ -12,6 +12,7 @@ import pytest
 import ldf
 from ldf.fit import Fitted, Rows, Schedule, Settings, State, fit
 from ldf.mappings import Linear, Mapping, Network, count_weights
+from ldf.mappings.network import ACTIVATIONS
 from ldf.model import Ground, Model
 from ldf.objective import balanced_weights, maximum_likelihood, model_selection, tempered
 
@@ -119,16 +120,40 @@ def test_a_linear_path_adds_to_the_networks_rate() -> None:
     np.testing.assert_allclose(added, [0.0, 1.3], rtol=1e-5)
 
 
-def test_a_narrow_network_in_a_wide_program_keeps_its_spare_units_at_zero() -> None:
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_narrow_network_in_a_wide_program_keeps_its_spare_units_at_zero(activation: str) -> None:
     """So that a search over widths is one compiled program."""
-    data, network = rows(2), Network(shared=(6, 6), branch=(2,), linear_path=True)
+    data = rows(2)
+    network = Network(shared=(6, 6), branch=(2,), activations=(activation,), linear_path=True)
     narrow = settings(2)._replace(width=jnp.array([2, 6]))
-    found = learn(data, network, settings=narrow).weights["shared"]
-    for layer, live_in in zip(found, (P, 2), strict=True):
+    found = learn(data, network, settings=narrow).weights
+    for layer, live_in in zip(found["shared"], (P, 2), strict=True):
         assert not layer["matrix"][0][:, 2:].any()
         assert not layer["bias"][0][2:].any()
         assert (layer["matrix"][0][:live_in, :2] != 0).all()
         assert (layer["matrix"][1] != 0).all()
+    for branch in found["branches"]:
+        assert not branch[0]["matrix"][0][2:].any()
+        assert (branch[0]["matrix"][1] != 0).all()
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_narrow_network_answers_as_one_without_spare_units(activation: str) -> None:
+    narrow, wide = (
+        Network(shared=(width, width), branch=(2,), activations=(activation,)) for width in (2, 6)
+    )
+    weights = wide.init(np.random.default_rng(0), P, 2, width=2)
+    own = {
+        "shared": [
+            {"matrix": layer["matrix"][:most, :2], "bias": layer["bias"][:2]}
+            for layer, most in zip(weights["shared"], (P, 2), strict=True)
+        ],
+        "branches": [
+            [first | {"matrix": first["matrix"][:2]}, *rest] for first, *rest in weights["branches"]
+        ],
+    }
+    x = jnp.array([0.3, -1.0, 2.0])
+    np.testing.assert_allclose(wide.apply(weights, x), narrow.apply(own, x), rtol=1e-6)
 
 
 def test_a_network_of_width_zero_is_a_regression_with_one_count() -> None:

@@ -5,7 +5,8 @@ The paper's electrification network is `Network(shared=(12,), branch=(3,), by="r
 `Network(shared=(10, 10), branch=(), activations=("tanh", "relu"), by="counts")`.
 
 Networks of several widths train in one program: a narrow one is a wide one whose spare units start
-with all their weights at zero. Such a unit gives zero and gets a gradient of zero, so it stays so.
+with all their weights at zero. Such a unit gives zero, whatever its activation makes of zero, and
+so gets a gradient of zero and stays as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "silu": jax.nn.silu,
     "softplus": jax.nn.softplus,
 }
-
+RISEN = (jax.nn.softplus,)  # those that make something of zero
 
 MANY = 64  # columns, from which on each says less (decision 30)
 
@@ -98,7 +99,7 @@ class Network(Mapping):
         # columns: many would be learned by heart before the rows that are watched can tell.
         hidden = x = x * min(1.0, MANY / max(x.shape[-1], 1)) ** 1.5
         for i, layer in enumerate(weights["shared"]):
-            hidden = self._activation(i)(hidden @ layer["matrix"] + layer["bias"])
+            hidden = self._shared(i, layer, hidden)
             if noise is not None:
                 hidden = _drop(scramble(noise + i), hidden, dropout)
         outputs = []
@@ -111,6 +112,15 @@ class Network(Mapping):
         if self.linear_path:
             outputs[-1] = outputs[-1] + x @ weights["linear"]
         return jnp.concatenate(outputs, -1)
+
+    def _shared(self, number: int, layer: Weights, x: Array) -> Array:
+        """What a shared layer gives, some of whose units may be spare."""
+        activation = self._activation(number)
+        hidden = activation(x @ layer["matrix"] + layer["bias"])
+        if activation not in RISEN:
+            return hidden
+        spare = (layer["matrix"] == 0).all(0) & (layer["bias"] == 0)
+        return jnp.where(spare, 0.0, hidden)
 
 
 def _layer(matrix: np.ndarray, live_in: int, live_out: int) -> dict[str, np.ndarray]:
