@@ -90,6 +90,10 @@ class Ensemble:
 
     `combine`: "stack" mixes members by weights learned out of fold, "equal" by equal ones, "best"
     takes the member with the best score out of fold, which decides a random search.
+
+    Of restarts the one answers that the rows it watches are likeliest by. To have their mixture
+    instead, name the member so many times: `Ensemble((member,) * 10, combine="equal")`. Each begins
+    at another draw and stays a member of its own. (What is solved to the last digit ends the same.)
     """
 
     members: tuple[Member, ...] = ()  # none: by the number of rows
@@ -114,14 +118,14 @@ class Ensemble:
 
     def settled(self, rows: int, preprocess: str | None = None, smooth: bool = False) -> Ensemble:
         """The members for so many rows with primary data; with one preprocessing for all, if one is
-        given. Those that then are alike are one. Where they are to be smooth, defaults are without
-        trees."""
+        given. Where they are to be smooth, defaults are without trees; and defaults that are alike
+        are one."""
         members = self.members or (FEW if rows < LARGE else MANY)
         if smooth and not self.members:
             members = tuple(m for m in members if not isinstance(m.mapping, Trees))
         if preprocess is not None:
-            members = dict.fromkeys(replace(member, preprocess=preprocess) for member in members)
-        return replace(self, members=tuple(members))
+            members = tuple(replace(member, preprocess=preprocess) for member in members)
+        return replace(self, members=members if self.members else tuple(dict.fromkeys(members)))
 
     def schedule_for(self, rows: int) -> Schedule:
         """Patience is counted in epochs of about as many steps, whatever the number of rows."""

@@ -21,16 +21,20 @@ def train_forests(
     parts, restarts = spec.ensemble.parts, spec.ensemble.restarts
     y = somewhere(table.y, table.seen)
 
-    def grown(name: tuple[Job, int, int]) -> Boosted:
-        job, p, restart = name
+    def grown(name: tuple[int, int, int]) -> Boosted:
+        j, p, restart = name
+        job = jobs[j]
         return boost(
             job.model, job.ground, job.z, y, *roles(job, p, parts, seed),
             reference=job.reference, objective=spec.objective,
             learning_rate=job.member.learning_rate, penalty=job.member.least_penalty,
-            dropout=job.member.dropout, seed=seed + restart,
+            dropout=job.member.dropout, seed=seed + restarts * again[j] + restart,
         )  # fmt: skip
 
-    names = list(product(jobs, range(parts), range(restarts)))
+    # A member that is named again, on the same training set, is drawn otherwise.
+    names_of = [(id(job.part), job.member) for job in jobs]
+    again = [names_of[:j].count(own) for j, own in enumerate(names_of)]
+    names = list(product(range(len(jobs)), range(parts), range(restarts)))
     found: list[Boosted] = []
     say("forests", 0, len(names))
     for one in two_at_a_time(grown, names):
