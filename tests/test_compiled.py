@@ -11,6 +11,7 @@ import jax
 import pytest
 
 from ldf import compiled
+from units import villages
 
 RUN = """
 import jax.monitoring
@@ -48,6 +49,45 @@ def test_a_second_run_compiles_nothing(tmp_path: Path) -> None:
         found.append(int(done.stdout))
     assert found[0] > 0
     assert found[1] == 0
+
+
+FIT = """
+import sys
+
+import jax.monitoring
+
+missed = []
+jax.monitoring.register_event_listener(
+    lambda event, **_: missed.append(event) if event.endswith("cache_misses") else None
+)
+from ldf import cli
+
+try:
+    cli.main()
+finally:
+    print(len(missed), file=sys.stderr)
+"""
+
+
+@pytest.mark.full
+def test_a_second_fit_by_command_compiles_nothing(tmp_path: Path) -> None:
+    """The default ensemble: regressions, networks and trees, their stacking and correction."""
+    villages().to_csv(tmp_path / "villages.csv", index=False)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"}
+    words = ["--family", "binomial", "--successes", "lit", "--trials", "asked"]
+    words += ["--auxiliary", "lights,roads"]
+    found, written = [], []
+    for name in ("one.ldf", "two.ldf"):
+        out = tmp_path / name
+        done = subprocess.run(
+            [sys.executable, "-c", FIT, "fit", tmp_path / "villages.csv", *words, "--out", out],
+            env=environment, capture_output=True, text=True, check=True, timeout=1200,
+        )  # fmt: skip
+        found.append(int(done.stderr.split()[-1]))
+        written.append(out.read_bytes())
+    assert found[0] > 0
+    assert found[1] == 0
+    assert written[0] == written[1]
 
 
 def test_programs_are_dropped_before_the_system_has_no_place_for_more(
