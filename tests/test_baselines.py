@@ -291,6 +291,26 @@ def test_an_intercept_alone_is_the_compound_distribution_of_all_rows() -> None:
     close(pseudo(fit).count, np.exp(at[0]), rtol=1e-4)
     close(pseudo(fit).exposure, np.exp(at[1]), rtol=1e-4)
 
+    counts, fit = Y["Multinomial"]["counts"].astype(int), learned("Multinomial", "intercept")
+
+    def dirichlet(at: np.ndarray) -> float:
+        return st.dirichlet_multinomial.logpmf(counts, np.exp(at), counts.sum(1)).sum()
+
+    at, best = maximised(dirichlet, K)
+    assert log_likelihood(fit, Y["Multinomial"]) == pytest.approx(best, rel=1e-9)
+    close(pseudo(fit).counts, np.broadcast_to(np.exp(at), (M, K)), rtol=1e-4)
+
+    y, fit = Y["Gaussian"], learned("Gaussian", "intercept")
+
+    def normal(at: np.ndarray) -> float:
+        spread = np.sqrt(np.exp(at[1]) + y["variance"])
+        return st.norm.logpdf(y["mean"], 50 + at[0], spread).sum()
+
+    at, best = maximised(normal, 2)
+    assert log_likelihood(fit, y) == pytest.approx(best, rel=1e-9)
+    close(pseudo(fit).t / pseudo(fit).n, 50 + at[0], rtol=1e-6)
+    close(1 / pseudo(fit).precision, np.exp(at[1]), rtol=1e-4)
+
 
 @pytest.mark.parametrize("kind", ["Binomial", "Poisson"])
 def test_more_freedom_explains_the_training_rows_better(kind: str) -> None:
