@@ -340,7 +340,7 @@ def test_the_extra_that_is_not_installed_is_named(
     monkeypatch.setitem(sys.modules, "rasterio", None)
     frame = UNITS.assign(east=0.0, north=0.0)
     with pytest.raises(DataError, match=r"pip install 'ldf\[rasters\]'"):
-        opened(ldf.Images.windows("lights.tif"), frame, place=("east", "north"))
+        opened(ldf.Images.windows("lights.tif"), frame, geometry=("east", "north"))
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(DataError, match=r"pip install 'ldf\[images\]'"):
         opened(ldf.Images(folder / "{id}.png"))
@@ -364,7 +364,7 @@ def test_windows_are_cut_around_places_and_end_with_the_raster(tmp_path: Path) -
     frame = UNITS[:3].assign(east=[1105.0, 1005.0, 5000.0], north=[1895.0, 1995.0, 1995.0])
     with pytest.warns(DataWarning):
         data = opened(
-            ldf.Images.windows(tmp_path / "lights.tif", size=4), frame, place=("east", "north")
+            ldf.Images.windows(tmp_path / "lights.tif", size=4), frame, geometry=("east", "north")
         )
     first, corner, outside = data.x[:, :-1].reshape(3, 4, 4)
     np.testing.assert_array_equal(first, cells[0, 8:12, 8:12])

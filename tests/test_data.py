@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from ldf.schema import Schema
 NAN, INF = float("nan"), float("inf")
 PRIMARY = {"successes": "electrified", "trials": "households"}
 BINOMIAL = ldf.Binomial()
+POINT = struct.pack("<bIdd", 1, 1, 3.0, 4.0)  # well-known binary
 
 
 def villages(**changed: Any) -> dict[str, list[Any]]:
@@ -335,8 +337,24 @@ SENTENCES: list[tuple[str, Callable[[], Any], str]] = [
     ),
     (
         "a row without place",
-        lambda: fitted(frame(lon=[1, 2, 3, 4, None]), columns("lights", place=("lights", "lon"))),
+        lambda: fitted(frame(lon=[1, 2, 3, 4, None]), columns(geometry=("lights", "lon"))),
         "column 'lon', row 'Emera' is missing; give every row its place.",
+    ),
+    (
+        "a row without shape",
+        lambda: fitted(frame(area=[POINT, POINT, None, POINT, POINT]), columns(geometry="area")),
+        "column 'area', row 'Cyeru' is missing; give every row its shape.",
+    ),
+    (
+        "a shape that is none",
+        lambda: fitted(frame(area=[POINT, POINT, b"here", POINT, POINT]), columns(geometry="area")),
+        "column 'area' holds binary that is no shape; write it as well-known binary.",
+    ),
+    (
+        "three coordinates",
+        lambda: columns(geometry=("lights", "people", "grid")),
+        "column 'geometry' is not two columns; "
+        "name one for across and one for up, or one column of shapes.",
     ),
     (
         "a design effect of measurements",
@@ -443,7 +461,7 @@ def test_a_frame_becomes_arrays() -> None:
 
 def test_some_rows_are_taken_by_mask_positions_or_slice() -> None:
     cells = frame(w=[1, 2, 3, 4, 5])
-    data = fitted(cells, columns(weight="w", group="region", place=("lights", "people")))
+    data = fitted(cells, columns(weight="w", group="region", geometry=("lights", "people")))
     for rows in (data.seen & (data.weight < 3), [0, 1], slice(2), np.array([0, 1])):
         some = data[rows]
         assert len(some) == 2
@@ -697,7 +715,7 @@ def later(cells: Any, what: Columns | None = None, **more: Any) -> Data:
 
 
 def test_a_later_frame_may_hold_auxiliary_data_alone() -> None:
-    what = columns("lights", "region", weight="people", group="grid", place=("lights", "people"))
+    what = columns("lights", "region", weight="people", group="grid", geometry=("lights", "people"))
     alone = pd.DataFrame({"lights": [1, 2], "region": ["South", "South"]})
     data = later(alone, what)
     assert not data.seen.any()

@@ -592,7 +592,7 @@ def test_a_posterior_shows_its_explorer_in_a_frame_that_reaches_nothing(
     lines: Fusion, tmp_path: Path
 ) -> None:
     post = lines.posterior(VILLAGES)
-    page = post.explore(title="here & there", place=("east", "north"))
+    page = post.explore(title="here & there", geometry=("east", "north"))
     shown = page._repr_html_()
     assert 'sandbox="allow-scripts allow-downloads"' in shown
     (inside,) = re.findall('srcdoc="([^"]*)"', shown)

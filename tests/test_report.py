@@ -231,14 +231,14 @@ def test_without_training_rows_nothing_is_called_far(tmp_path: Path) -> None:
 def test_places_are_points_and_a_grid_has_cells() -> None:
     east, north = np.meshgrid(np.arange(6.0), np.arange(4.0))
     place = np.stack([east.ravel(), north.ravel()], -1)
-    grid = shapes.of_units({}, 24, None, place, None)
+    grid = shapes.of_units({}, 24, place)
     assert grid["cell"] == pytest.approx([1 / 6, 1 / 6])
     assert grid["size"] == pytest.approx([1, 4 / 6])
-    apart = shapes.of_units({}, 24, None, np.random.default_rng(0).uniform(size=(24, 2)), None)
+    apart = shapes.of_units({}, 24, np.random.default_rng(0).uniform(size=(24, 2)))
     assert apart["cell"] is None
-    assert shapes.of_units({}, 24, None, None, None) == {"kind": "ranked"}
+    assert shapes.of_units({}, 24, None) == {"kind": "ranked"}
     with pytest.raises(DataError, match="give two coordinates a unit"):
-        shapes.of_units({}, 23, None, place, None)
+        shapes.of_units({}, 23, place)
 
 
 def test_areas_keep_their_outlines_and_holes() -> None:
@@ -246,11 +246,42 @@ def test_areas_keep_their_outlines_and_holes() -> None:
     pytest.importorskip("geopandas")
     square = shapely.box(0, 0, 1, 1)
     ring = shapely.box(1, 0, 3, 1).difference(shapely.box(1.5, 0.2, 2, 0.8))
-    found = shapes.of_units({}, 2, [square.wkb, ring.wkb], None, None)
+    found = shapes.of_units({}, 2, [square.wkb, ring.wkb])
     assert array(found["starts"]).tolist() == [0, 1, 3]
     assert len(array(found["points"])) == 2 * array(found["rings"])[-1]
     with pytest.raises(DataError, match="has 2 shapes for 3 units"):
-        shapes.of_units({}, 3, [square.wkb, ring.wkb], None, None)
+        shapes.of_units({}, 3, [square.wkb, ring.wkb])
+
+
+def test_a_column_of_shapes_is_drawn_and_points_have_no_outlines() -> None:
+    shapely = pytest.importorskip("shapely")
+    geopandas = pytest.importorskip("geopandas")
+    squares = shapely.box([0, 4, 0], [0, 0, 2], [2, 6, 2], [2, 2, 4])
+    for frame in ({"area": [square.wkb for square in squares]}, geopandas.GeoDataFrame(
+        {"area": squares}, geometry="area")):  # fmt: skip
+        found = shapes.of_units(frame, 3, "area")
+        assert found["kind"] == "areas"
+        assert found["size"] == pytest.approx([1, 4 / 6])
+    middles = shapes.of_units({"area": shapely.centroid(squares)}, 3, "area")
+    assert middles["kind"] == "points"
+    assert middles["size"][1] / middles["size"][0] == pytest.approx(2 / 4, rel=0.1)
+    with pytest.raises(DataError, match="row 1: 'here' is no shape; give shapely's shapes or well"):
+        shapes.of_units({"area": [squares[0], "here", squares[1]]}, 3, "area")
+
+
+def test_a_model_that_knows_where_units_are_draws_them_there(tmp_path: Path) -> None:
+    frame = villages()
+    model = fusion(ensemble=LINES, geometry=("east", "north")).fit(frame)
+    found = content(report.write(model, frame, tmp_path / "page.html"))["map"]
+    assert (
+        found
+        == content(
+            report.write(fitted()[0], frame, tmp_path / "page.html", geometry=("east", "north"))
+        )["map"]
+    )
+    assert found["kind"] == "points"
+    without = frame.drop(columns=["east", "north"])
+    assert content(report.write(model, without, tmp_path / "page.html"))["map"]["kind"] == "ranked"
 
 
 # --- Whether to believe it ----------------------------------------------------------------------

@@ -179,12 +179,28 @@ def test_forward_in_time() -> None:
 
 
 def test_a_buffer_around_what_is_held_out() -> None:
-    model = fusion(ensemble=ONE, place=("east", "north"))
+    model = fusion(ensemble=ONE, geometry=("east", "north"))
     cv = cross_validate(model, VILLAGES, 3, None, buffer=0.05)
     place = VILLAGES[["east", "north"]].to_numpy()
     for training, held in cv.split:
         gap = np.linalg.norm(place[training][:, None] - place[held][None], axis=-1)
         assert gap.min() >= 0.05
+
+
+def test_a_buffer_around_shapes_is_around_their_middles() -> None:
+    """Which are never learned from."""
+    shapely = pytest.importorskip("shapely")
+    east, north = VILLAGES[["east", "north"]].to_numpy().T
+    areas = shapely.box(east - 0.01, north - 0.02, east + 0.01, north + 0.02)
+    frame = VILLAGES.assign(area=[area.wkb for area in areas])
+    answers = []
+    for geometry in (("east", "north"), "area"):
+        model = fusion(ensemble=ONE, geometry=geometry)
+        cv = cross_validate(model, frame, 3, None, buffer=0.05)
+        assert cv.data.names == ("lights", "roads")
+        answers.append((cv.split.fold, cv.answers["ldf"].log_score))
+    np.testing.assert_array_equal(*(fold for fold, _ in answers))
+    np.testing.assert_array_equal(*(score for _, score in answers))
 
 
 def test_a_split_of_ones_own() -> None:
@@ -232,7 +248,7 @@ SENTENCES: list[tuple[str, Callable[[], Any], str]] = [
         "a buffer around nowhere",
         lambda: cross_validate(fusion(), VILLAGES, 3, buffer=1.0),
         "column 'buffer': 1 needs a place for each unit; "
-        "tell the model where units are: place=(…, …).",
+        "tell the model where units are: geometry=(…, …).",
     ),
     (
         "a time that is not there",

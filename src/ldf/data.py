@@ -53,7 +53,7 @@ class Columns:
     group: str | None = None  # rows that belong together when some are held out
     # A column, or one number for all rows; or such by source.
     design_effect: str | float | dict[str, str | float] | None = None
-    place: tuple[str, str] | None = None  # coordinates
+    geometry: str | tuple[str, str] | None = None  # shapes, or two columns of coordinates
     sensitive: tuple[str, ...] = ()  # auxiliary columns whose names are not shown
     # By source, if there is more than one or it is no table.
     several: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False)
@@ -75,10 +75,18 @@ class Columns:
         object.__setattr__(self, "auxiliary", _several(given))
         object.__setattr__(self, "several", several if len(several) > 1 or beside else ())
         object.__setattr__(self, "beside", beside)
-        if self.place is not None:
-            object.__setattr__(self, "place", tuple(self.place))
+        if self.geometry is not None and not isinstance(self.geometry, str):
+            object.__setattr__(self, "geometry", tuple(self.geometry))
+            if len(self.geometry) != 2:
+                remedy = "name one for across and one for up, or one column of shapes"
+                raise DataError("geometry", None, None, "is not two columns", remedy)
         for name in self.sensitive:
             check.one_of("sensitive", name, self.auxiliary)
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """The columns that say where units are."""
+        return (self.geometry,) if isinstance(self.geometry, str) else self.geometry or ()
 
     @property
     def words(self) -> dict[str, Any]:
@@ -114,7 +122,7 @@ class Data:
     weight: np.ndarray  # M; NaN only where nothing is seen
     label: np.ndarray  # M: ids, or the frame's index, or row numbers
     group: np.ndarray | None
-    place: np.ndarray | None  # M × 2
+    place: np.ndarray | None  # M × 2: coordinates of each, or of its shape's middle
     family: Family  # to be used: it knows the number of classes, and of effective counts
     schema: Schema
     notes: tuple[str, ...]  # what was done, in sentences
@@ -165,7 +173,7 @@ def read(
     """The frame of a fit; or, with the schema that was learned there, any other.
 
     Without `primary` no outcome is read. A frame read by a schema may lack the outcomes anyway, and
-    weights, ids, groups and places.
+    weights, ids, groups and geometry.
     """
     _refuse_reuse(family, columns)
     fitting = schema is None
@@ -177,9 +185,8 @@ def read(
     group = place = None
     if columns.group is not None and (fitting or table.has(columns.group)):
         group = table.labels(columns.group, "give every row its group")
-    if columns.place is not None and (fitting or all(map(table.has, columns.place))):
-        remedy = "give every row its place"
-        place = np.stack([table.numbers(name, missing=remedy) for name in columns.place], -1)
+    if columns.geometry is not None and (fitting or all(map(table.has, columns.where))):
+        place = table.places(columns.geometry)
     opened = _beside(columns, Units(table.label, place))
     if schema is None:
         schema = Schema.learn(table, columns.auxiliary, columns.per_capita, columns.several, opened)
@@ -240,7 +247,7 @@ def _refuse_reuse(family: Family, columns: Columns) -> None:
         "the weight": (columns.weight,),
         "the group": (columns.group,),
         "the design effect": tuple(effect.values()) if isinstance(effect, dict) else (effect,),
-        "a coordinate": columns.place or (),
+        "the geometry": columns.where,
     }
     for role, names in roles.items():
         for name in names:

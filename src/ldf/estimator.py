@@ -83,7 +83,9 @@ class Fusion(BaseEstimator):
     per_capita  {auxiliary column: column of the population it is divided by}
     id          a column that names the units
     group       a column: rows of a group are held out together when the model checks itself
-    place       two columns, projected coordinates: for folds with a buffer around them
+    geometry    where units are: two columns, projected coordinates, or one column of shapes. For
+                folds with a buffer around them, windows of a raster and the map of a report; never
+                what is learned from
     sensitive   auxiliary columns that results show as "feature #j"
     seed        of all that is random
     """
@@ -108,7 +110,7 @@ class Fusion(BaseEstimator):
         per_capita: dict[str, str] | None = None,
         id: str | None = None,
         group: str | None = None,
-        place: tuple[str, str] | None = None,
+        geometry: str | tuple[str, str] | None = None,
         sensitive: tuple[str, ...] | list[str] = (),
         seed: int = 0,
     ) -> None:
@@ -129,7 +131,7 @@ class Fusion(BaseEstimator):
         self.per_capita = per_capita
         self.id = id
         self.group = group
-        self.place = place
+        self.geometry = geometry
         self.sensitive = sensitive
         self.seed = seed
 
@@ -180,7 +182,7 @@ class Fusion(BaseEstimator):
             id=self.id,
             group=self.group,
             design_effect=self.design_effect,
-            place=self.place,
+            geometry=self.geometry,
             sensitive=tuple(self.sensitive),
         )
 
@@ -225,6 +227,45 @@ class Fusion(BaseEstimator):
         if isinstance(self.auxiliary, dict) and not self.columns().several:
             for name in given:
                 check.one_of("mapping", name, tuple(self.auxiliary))
+    def _reference(self, data: Data) -> str | Spec:
+        """As learning takes it."""
+        given = self.reference
+        if given == store.CUSTOM:
+            remedy = "set model.reference to it before you fit"
+            raise check.DataError("reference", None, None, "is a model no file holds", remedy)
+        if isinstance(given, Spec):
+            same = type(given.family) is type(data.family)
+            return replace(given, family=data.family) if same else given  # which Spec refuses
+        if not isinstance(given, Fusion):
+            check.one_of("reference", given, REFERENCES)
+            return given
+        mine, its = self.columns(), given.columns()
+
+        def other(*names: str) -> bool:
+            return any(getattr(mine, name) != getattr(its, name) for name in names)
+
+        if other("primary", "design_effect"):
+            remedy = "give it the same primary columns and design effect"
+            raise check.DataError("reference", None, None, "is of other primary data", remedy)
+        if hasattr(given, "learned_"):
+            return "carried"
+        family = fingerprint(self.family_of()) != fingerprint(given.family_of())
+        if family or other("auxiliary", "several", "per_capita"):
+            problem = "is not fitted, and of another family or other auxiliary columns"
+            raise check.DataError("reference", None, None, problem, "fit it first")
+        return given.spec(data)
+
+    def table(self, frame: Any, data: Data) -> Table:
+        """What is learned from, with log p_0 of each row where a fitted model says it."""
+        given, table = self.reference, table_of(data)
+        plain = self.objective in ("maximum-likelihood", maximum_likelihood)
+        if plain or not isinstance(given, Fusion) or not hasattr(given, "learned_"):
+            return table
+        own, _, part = given._read(frame)
+        said = given._scored(own, part, own.seen)
+        # A row without primary data is not compared, but some number has to stand there.
+        return table._replace(reference=np.where(own.seen, said, 0.0))
+
             return next(iter(given.values()), None)
         return given
 

@@ -122,6 +122,35 @@ class Frame:
         column = self._columns[name]
         return _compact(column.to_list() if isinstance(column, nw.Series) else list(column))
 
+    def shapes(self, name: str) -> np.ndarray:
+        """A column of shapes: shapely's (so geopandas' too), or well-known binary."""
+        try:
+            import shapely
+        except ImportError:
+            raise ImportError("shapes need geopandas: pip install 'ldf[maps]'") from None
+        remedy = "give every row its shape"
+        self.refuse(name, None, self.missing(name), "is missing", remedy)
+        cells = self.cells(name)
+        try:
+            found = np.array([shapely.from_wkb(c) if isinstance(c, bytes) else c for c in cells])
+        except shapely.errors.GEOSException as error:
+            problem, remedy = "holds binary that is no shape", "write it as well-known binary"
+            raise DataError(name, None, None, problem, remedy) from error
+        kind = "shapely's shapes or well-known binary, or two columns of coordinates"
+        other = ~np.asarray(shapely.is_geometry(found))
+        self.refuse(name, cells, other, "is no shape", f"give {kind}")
+        self.refuse(name, None, shapely.is_empty(found), "is an empty shape", remedy)
+        return found
+
+    def places(self, geometry: str | tuple[str, str]) -> np.ndarray:
+        """Where each row is, rows × 2: two columns of coordinates, or the middle of each shape."""
+        if isinstance(geometry, str):
+            import shapely
+
+            return shapely.get_coordinates(shapely.centroid(self.shapes(geometry)))
+        remedy = "give every row its place"
+        return np.stack([self.numbers(name, missing=remedy) for name in geometry], -1)
+
     # --- complaints ---
 
     def refuse(self, name: str, values: Any, wrong: Any, problem: str, remedy: str) -> None:

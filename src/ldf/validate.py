@@ -233,7 +233,7 @@ def cross_validate(
     """Hold out each unit once, and see how the model and the regressions predict it.
 
     Folds are stratified by the empirical rate; whole groups if the model has a `group`; spatial
-    blocks with a `buffer` around them if the model has a `place`; forward in time by the column
+    blocks with a `buffer` around them if the model has a `geometry`; forward in time by the column
     `time`; or a Split of your own. `baselines` are "all", some by name, or None; they see no
     images, series or items. `progress` is called with what is learned, and how many of how many are
     done.
@@ -285,7 +285,7 @@ def _split(
         return number.check(every=False, group=data.group)
     if buffer is not None:
         if data.place is None:
-            remedy = "tell the model where units are: place=(…, …)"
+            remedy = "tell the model where units are: geometry=(…, …)"
             raise check.DataError("buffer", None, buffer, "needs a place for each unit", remedy)
         return folds.buffered(data.place, number, model.seed, buffer)
     rate, opened = empirical_rate(data.family, data.y, data.seen), frame.Frame.open(table)

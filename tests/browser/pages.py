@@ -35,7 +35,7 @@ def written(family: str = "binomial", rows: int = 0, **more: Any) -> Path:
     if rows:
         frame = many(rows)
     path = FOLDER / f"{family}-{rows}-{'-'.join(more)}.html"
-    return report.write(model, frame, path, place=("east", "north"), **more)
+    return report.write(model, frame, path, geometry=("east", "north"), **more)
 
 
 def many(rows: int) -> pd.DataFrame:

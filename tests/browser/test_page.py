@@ -206,7 +206,7 @@ def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(
     opening: Any, tmp_path: Path
 ) -> None:
     model, frame = fitted()
-    shown = model.posterior(frame).explore(place=("east", "north"))._repr_html_()
+    shown = model.posterior(frame).explore(geometry=("east", "north"))._repr_html_()
     (tmp_path / "notebook.html").write_text(f"<!doctype html><script>ldf = 1</script>{shown}")
     opened = opening(tmp_path / "notebook.html")
     inside = opened.page.frames[1]

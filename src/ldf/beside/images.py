@@ -70,7 +70,7 @@ class Images(Beside):
     @classmethod
     def windows(cls, raster: Any, size: int = 16, resize: tuple[int, int] | None = None) -> Images:
         """Squares of `size` × `size` pixels of a raster (a GeoTIFF, or what else rasterio reads)
-        around the units' places: the model's `place`, in the raster's own coordinates."""
+        around the units' places: the model's `geometry`, in the raster's own coordinates."""
         return cls(raster, resize=resize, size=size)
 
     def elsewhere(self, given: Any) -> Images:
@@ -120,7 +120,7 @@ class Images(Beside):
         from ldf.beside.raster import windows
 
         if units.place is None:
-            remedy = "tell the model where units are: place=(…, …)"
+            remedy = "tell the model where units are: geometry=(…, …)"
             raise DataError(source, None, None, "needs a place for each unit", remedy)
         first = list(units.known.values())
         cut = windows(source, self.images, units.place[first], self.size or 1)

@@ -190,9 +190,9 @@ def report(
     model: Model,
     data: Data,
     out: Annotated[Path, typer.Option(help="The page, an .html file.")],
-    place: Annotated[
+    geometry: Annotated[
         str | None,
-        typer.Option(help="Columns of the coordinates; a map needs none.", metavar="X,Y"),
+        typer.Option(help="Columns of coordinates, or one of shapes; a map needs none."),
     ] = None,
     folds: Annotated[
         int | None, typer.Option(min=2, help="Also hold out units, for scores and calibration.")
@@ -212,20 +212,20 @@ def report(
 
     files.check_out(out, [model, data], (".html",))
     fitted, frame = load(model), files.read(data, written.text)
-    where = names(place)
-    if len(where) not in (0, 2):
-        raise DataError(
-            "place", None, place, "is not two columns", "write, for example, east,north"
-        )
-    shapes = frame.geometry if files.geometry_of(frame) else None
+    where: Any = names(geometry)
+    if len(where) > 2:
+        remedy = "write, for example, east,north"
+        raise DataError("geometry", None, geometry, "is not two columns", remedy)
+    if len(where) < 2:
+        where = where[0] if where else frame.geometry if files.geometry_of(frame) else None
     with (
         screen.remarked(as_json, fitted.columns().shown),
         screen.progress("validating", as_json) as tell,
     ):
         checked = cross_validate(fitted, frame, folds, progress=tell) if folds else None
         write(
-            fitted, frame, out, validation=checked, geometry=shapes, place=where or None,
-            mass=mass, threshold=threshold, title=title, component=component,
+            fitted, frame, out, validation=checked, geometry=where, mass=mass,
+            threshold=threshold, title=title, component=component,
         )  # fmt: skip
     if as_json:
         screen.as_json({"file": str(out), "bytes": out.stat().st_size})

@@ -37,17 +37,20 @@ class Areas:
     def of(
         cls,
         geometry: Any,
-        crs: str = "EPSG:4326",
+        crs: str | None = "EPSG:4326",
         *,
         contiguous: bool | None = None,
         group: Any = None,
     ) -> Areas:
         """From well-known binary, one an area; None where an area has no shape, and is not shown.
 
-        `contiguous` says whether to show the contiguous United States only; left out, it is seen
-        from where the areas are. `group` (a state) is what the note names.
+        Without a `crs` they are drawn as they are. `contiguous` says whether to show the contiguous
+        United States only; left out, it is seen from where the areas are. `group` (a state) is what
+        the note names.
         """
         shapes = _geopandas().GeoSeries.from_wkb(list(geometry), crs=crs)
+        if crs is None:
+            return cls(_array(shapes), ~np.asarray(shapes.isna()), "", "", 1.0)
         degrees = shapes.to_crs("EPSG:4326").bounds.to_numpy()
         middle = (degrees[:, :2] + degrees[:, 2:]) / 2
         inside, there = _within(middle, CONTIGUOUS), ~np.asarray(shapes.isna())

@@ -3,7 +3,7 @@
 A map, a table and a card for each unit, linked; what further primary data would change, exactly;
 and below them how good the model is and what it is made of.
 
-    ldf.report.write(model, villages, "villages.html", place=("east", "north"))
+    ldf.report.write(model, villages, "villages.html", geometry=("east", "north"))
     ldf.report.write(model, counties, "counties.html", geometry=shapes, validation=cv)
 
 What the page shows is computed here, by the same code that answers in Python. The page itself only

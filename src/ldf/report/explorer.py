@@ -24,7 +24,6 @@ def explore(
     *,
     validation: Any = None,
     geometry: Any = None,
-    place: Any = None,
     mass: float = 0.9,
     threshold: float | None = None,
     title: str | None = None,
@@ -33,8 +32,9 @@ def explore(
     """The explorer of a fitted model and a frame: one HTML page that opens offline.
 
     validation  what ldf.cross_validate gave, for scores beside baselines
-    geometry    a shape a unit: well-known binary, shapely's, a column of geopandas, or plot.Areas
-    place       two columns of the frame, or two numbers a unit; the model's own if left out
+    geometry    where units are: two columns of the frame or one of shapes; two numbers a unit; or a
+                shape a unit (well-known binary, shapely's, a column of geopandas, or plot.Areas).
+                The model's own if left out
     mass        of the intervals
     threshold   of the exceedance P(θ > threshold); the mean of all units if left out
     component   of a θ that is a vector: which is shown, by name or number
@@ -60,6 +60,7 @@ def explore(
     named = title or f"{words.theta}: {len(of):,} units"
     laws = columns.laws(of)
     prior_t, prior_n = (float(part) for part in of.worth(columns.prior_mean(of)))
+    own = None if of.data.place is None else model.columns().geometry
     content = {
         "title": named,
         "family": words.family,
@@ -84,7 +85,7 @@ def explore(
         "prior": [prior_t, prior_n],
         "laws": laws,
         "features": columns.features(of),
-        "map": shapes.of_units(frame, len(of), geometry, place, of.data.place),
+        "map": shapes.of_units(frame, len(of), own if geometry is None else geometry),
         "checks": checked,
         "card": card.model_card(of, words, mass, distance, checked),
     }

@@ -22,33 +22,51 @@ MOST = 1_200_000  # corners in a page
 GEOGRAPHIC = (("lon", "lat"), ("lng", "lat"), ("x", "y"))
 
 
-def of_units(frame: Any, units: int, geometry: Any, place: Any, known: Any) -> dict[str, Any]:
-    """By their outlines if there are any, else by their places: those given, or those known."""
-    if geometry is not None:
-        return _areas(geometry, units)
-    names = ("", "")
-    if place is not None and all(isinstance(name, str) for name in place):
-        names = tuple(place)
-        if len(names) != 2:
-            problem, remedy = "is not two columns", "name one for across and one for up"
-            raise check.DataError("place", None, None, problem, remedy)
-        table = Frame.open(frame)
-        known = np.stack([table.numbers(name) for name in names], -1)
-    elif place is not None:
-        known = np.asarray(place, float)
-    if known is None:
+def of_units(frame: Any, units: int, geometry: Any) -> dict[str, Any]:
+    """By their outlines if there are any, else by their places; by rank if nothing is known."""
+    if geometry is None:
         return {"kind": "ranked"}
-    if known.shape != (units, 2):
-        problem = f"has shape {known.shape} for {units} units"
-        raise check.DataError("place", None, None, problem, "give two coordinates a unit")
-    return _points(known, names)
+    if isinstance(geometry, str):
+        shapes, crs = Frame.open(frame).shapes(geometry), getattr(frame[geometry], "crs", None)
+        return _drawn(Areas.of([shape.wkb for shape in shapes], crs), units)
+    if isinstance(geometry, tuple | list) and all(isinstance(name, str) for name in geometry):
+        if len(geometry) != 2:
+            problem, remedy = "is not two columns", "name one for across and one for up"
+            raise check.DataError("geometry", None, None, problem, remedy)
+        table = Frame.open(frame)
+        place = np.stack([table.numbers(name) for name in geometry], -1)
+        return _points(_pairs(place, units), tuple(geometry))
+    if isinstance(geometry, Areas):
+        return _areas(geometry, units)
+    if not hasattr(geometry, "geometry"):
+        place = np.asarray(geometry)
+        if place.dtype.kind in "biuf":
+            return _points(_pairs(place.astype(float), units), ("", ""))
+    return _drawn(Areas.of(*_wkb(geometry)), units)
+
+
+def _pairs(place: np.ndarray, units: int) -> np.ndarray:
+    if place.shape != (units, 2):
+        problem = f"has shape {place.shape} for {units} units"
+        raise check.DataError("geometry", None, None, problem, "give two coordinates a unit")
+    return place
+
+
+def _drawn(shapes: Areas, units: int) -> dict[str, Any]:
+    """As outlines, or where they have none as points."""
+    import shapely
+
+    if (shapely.get_dimensions(shapes.shapes) == 2).any():
+        return _areas(shapes, units)
+    middle = shapely.centroid(shapes.shapes)
+    place = np.stack([shapely.get_x(middle), shapely.get_y(middle) * shapes.aspect], -1)
+    return _points(_pairs(place, units), ("", ""))
 
 
 # --- areas --------------------------------------------------------------------------------------
 
 
-def _areas(geometry: Any, units: int) -> dict[str, Any]:
-    areas = geometry if isinstance(geometry, Areas) else Areas.of(*_wkb(geometry))
+def _areas(areas: Areas, units: int) -> dict[str, Any]:
     if len(areas) != units:
         problem = f"has {len(areas)} shapes for {units} units"
         raise check.DataError("geometry", None, None, problem, "give one a unit, in their order")
