@@ -327,6 +327,19 @@ def test_an_improper_score_is_told() -> None:
         fusion(objective="model-selection").fit(VILLAGES)
 
 
+def test_what_was_saved_and_loaded_still_says_that_its_score_is_improper(tmp_path: Path) -> None:
+    with pytest.warns(CalibrationWarning):
+        model = fusion(objective="model-selection").fit(VILLAGES)
+    model.save(tmp_path / "villages.ldf")
+    again = ldf.load(tmp_path / "villages.ldf")
+    told = "check the calibration of this model"
+    assert told in again.notes_[-1]
+    assert told in repr(again)
+    assert told in again._repr_html_()
+    assert told in ldf.report.explore(again, VILLAGES).text
+    assert told not in repr(fusion().fit(VILLAGES))
+
+
 # --- What may not be seen -----------------------------------------------------------------------
 
 

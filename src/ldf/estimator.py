@@ -50,6 +50,11 @@ OBJECTIVES: dict[str, Objective] = {
 
 
 class CalibrationWarning(UserWarning):
+MAY_LEAN = (
+    "An objective that is not a proper score may lean away from the truth: check the calibration "
+    "of this model (ldf.cross_validate) before you rely on its intervals."
+)
+
     """Intervals of this model may not hold what they say."""
 
 
@@ -146,11 +151,8 @@ class Fusion(BaseEstimator):
         spec = self.spec(data)
         self._learn(spec, data, checkpoint, progress)
         if spec.objective is not maximum_likelihood:
-            told = (
-                "an objective that is not a proper score may lean away from the truth: check the "
-                "calibration of this model (ldf.cross_validate) before you rely on its intervals"
-            )
-            warnings.warn(told, CalibrationWarning, stacklevel=2)
+            self.notes_ = (*self.notes_, MAY_LEAN)
+            warnings.warn(MAY_LEAN, CalibrationWarning, stacklevel=2)
         return self
 
     def _learn(self, spec: Spec, data: Data, checkpoint: Any, progress: Any) -> None:
@@ -505,6 +507,10 @@ class Fusion(BaseEstimator):
         """What a notebook shows: the members, once there are any."""
         if not hasattr(self, "learned_"):
             return f"<pre>{escape(repr(self))}</pre>"
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """As scikit-learn has it; of a fitted model also what was noted."""
+        return "\n".join([super().__repr__(N_CHAR_MAX), *getattr(self, "notes_", ())])
+
         learned = self.learned_
         members = {
             "mapping": [one.model.named for one in learned.trained],
@@ -517,7 +523,7 @@ class Fusion(BaseEstimator):
         beside = "".join(f", {own.kind} '{name}'" for name, own in columns.beside.items())
         told = f"{len(columns.auxiliary)} auxiliary columns{beside}"
         sentence = f"{type(self.family_).__name__} ({spoken}), {told}."
-        return notebook.table(sentence, members, self.status_)
+        return notebook.table(sentence, members, " ".join([self.status_, *self.notes_]))
 
     # --- inside ---
 
