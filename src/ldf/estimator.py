@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator
 
 from ldf import attribution, check, families, notebook, plan, report, store
 from ldf.beside import Beside, Images, Items, Series
+from ldf.checkpoint import fingerprint
 from ldf.data import Columns, Data, read
 from ldf.ensemble import BESIDE, Ensemble, Member
 from ldf.families.base import Family
@@ -42,19 +43,20 @@ from ldf.table import Table, empirical_rate
 from ldf.train import Tell
 
 GIVEN = ("both", "auxiliary", "primary")
+REFERENCES = ("prior", "regression")  # by name
 BACKGROUND = 12  # rows that a unit is compared with, unless others are given
 OBJECTIVES: dict[str, Objective] = {
     "maximum-likelihood": maximum_likelihood,
     "model-selection": model_selection,
 }
 
-
-class CalibrationWarning(UserWarning):
 MAY_LEAN = (
     "An objective that is not a proper score may lean away from the truth: check the calibration "
     "of this model (ldf.cross_validate) before you rely on its intervals."
 )
 
+
+class CalibrationWarning(UserWarning):
     """Intervals of this model may not hold what they say."""
 
 
@@ -74,7 +76,12 @@ class Fusion(BaseEstimator):
     mapping     a mapping to use instead of the ensemble's: ldf.Splines(), … or an Equinox module;
                 or mappings by source, {"lights": …}: others keep the one they would have
     objective   "maximum-likelihood", "model-selection", or a function of log p and log p_0
-    reference   p_0 of an objective that compares: "prior" or "regression"
+    reference   p_0 of an objective that compares: "prior", "regression" (the compound one, to which
+                a prior that is given is added), or a model. An ldf.spec.Spec, or a Fusion of the
+                same columns that is not fitted, is learned inside each training set. A fitted one
+                is taken at its word, row by row, whatever its columns: rows that it has learned
+                from it answers for out of fold, but the folds of a cross-validation it does not
+                know. (To clone a model, as scikit-learn does, unfits its reference.)
     balance     so many classes of the empirical rate count the same in learning; 0: rows do
     independent whether several sources are, given θ: then they simply add, whichever are there. It
                 is to be known: if two tell the same, the plain sum is too sure
@@ -104,7 +111,7 @@ class Fusion(BaseEstimator):
         prior: Statistic | str = "weak",
         mapping: Given | dict[str, Given] | None = None,
         objective: str | Objective = "maximum-likelihood",
-        reference: str = "prior",
+        reference: str | Spec | Fusion = "prior",
         balance: int = 0,
         independent: bool = False,
         structure: Mixture | None = None,
@@ -149,16 +156,15 @@ class Fusion(BaseEstimator):
         `progress` is called with what is learned, and how many of how many are done."""
         data = read(frame, self.family_of(), self.columns())
         spec = self.spec(data)
-        self._learn(spec, data, checkpoint, progress)
+        self._learn(spec, data, self.table(frame, data), checkpoint, progress)
         if spec.objective is not maximum_likelihood:
             self.notes_ = (*self.notes_, MAY_LEAN)
             warnings.warn(MAY_LEAN, CalibrationWarning, stacklevel=2)
         return self
 
-    def _learn(self, spec: Spec, data: Data, checkpoint: Any, progress: Any) -> None:
+    def _learn(self, spec: Spec, data: Data, table: Table, checkpoint: Any, progress: Any) -> None:
         from ldf.checkpoint import Checkpoint
 
-        table = table_of(data)
         saved = Checkpoint.open(checkpoint, spec, table, self.seed) if checkpoint else None
         resume = saved.state() if saved else None
 
@@ -214,21 +220,13 @@ class Fusion(BaseEstimator):
             check.one_of("objective", objective, tuple(OBJECTIVES))
             objective = OBJECTIVES[objective]
         spec = Spec(
-            data.family, ensemble, self.prior, objective, self.reference, self.balance,
+            data.family, ensemble, self.prior, objective, self._reference(data), self.balance,
             structure=self.structure, sources=sources, mappings=tuple(mappings.items()),
             independent=self.independent,
         )  # fmt: skip
         settled = ensemble.settled(int(data.seen.sum()), self.preprocess, spec.smooth)
         return replace(spec, ensemble=settled)
 
-    def _mapping(self) -> Any:
-        """As it was given; by source, unless there is one table only."""
-        if not isinstance(self.mapping, dict):
-            return None if self.mapping is None else as_mapping(self.mapping)
-        given = {name: as_mapping(own) for name, own in self.mapping.items()}
-        if isinstance(self.auxiliary, dict) and not self.columns().several:
-            for name in given:
-                check.one_of("mapping", name, tuple(self.auxiliary))
     def _reference(self, data: Data) -> str | Spec:
         """As learning takes it."""
         given = self.reference
@@ -268,6 +266,14 @@ class Fusion(BaseEstimator):
         # A row without primary data is not compared, but some number has to stand there.
         return table._replace(reference=np.where(own.seen, said, 0.0))
 
+    def _mapping(self) -> Any:
+        """As it was given; by source, unless there is one table only."""
+        if not isinstance(self.mapping, dict):
+            return None if self.mapping is None else as_mapping(self.mapping)
+        given = {name: as_mapping(own) for name, own in self.mapping.items()}
+        if isinstance(self.auxiliary, dict) and not self.columns().several:
+            for name in given:
+                check.one_of("mapping", name, tuple(self.auxiliary))
             return next(iter(given.values()), None)
         return given
 
@@ -468,13 +474,8 @@ class Fusion(BaseEstimator):
         was seen (no primary data, or no trials). Of several primary sources it is of all that a row
         has, together."""
         data, _, part = self._read(frame)
-        said = self._said(data, part, "auxiliary")
-        scores = np.full(len(data), np.nan)
         saw = np.isfinite(empirical_rate(data.family, data.y, data.seen))
-        if saw.any():
-            y = {name: values[saw] for name, values in data.y.items()}
-            scores[saw] = self._fitted().log_score(said.rows(saw), y)
-        return scores
+        return self._scored(data, part, saw)
 
     def score(self, frame: Any) -> float:
         """The mean log-predictive of the rows that have primary data: larger is better."""
@@ -486,8 +487,9 @@ class Fusion(BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the model: JSON and arrays, no code. One file; or a folder, if there is one at the
-        path or it ends with a slash. An objective that is a function is not kept; of a mapping of
-        your own its weights are, and `load` has to be given it. Images, series and items are not
+        path or it ends with a slash. An objective that is a function is not kept, nor is a
+        reference that is a model; of a mapping of your own its weights are, and `load` has to be
+        given it. Images, series and items are not
         kept: a pattern of files is."""
         learned, arguments = self._fitted(), self.get_params(deep=False)
         arguments["mapping"] = self._mapping()
@@ -498,19 +500,21 @@ class Fusion(BaseEstimator):
         if not isinstance(self.objective, str):
             own = (name for name, known in OBJECTIVES.items() if known is self.objective)
             arguments["objective"] = next(own, store.CUSTOM)
+        if not isinstance(self.reference, str):
+            arguments["reference"] = store.CUSTOM
         saved = store.Saved(
             arguments, self.family_, learned, self.schema_, self.notes_, self.parts_
         )
         store.save(path, "Fusion", saved, _argument_types())
 
-    def _repr_html_(self) -> str:  # pyright: ignore
-        """What a notebook shows: the members, once there are any."""
-        if not hasattr(self, "learned_"):
-            return f"<pre>{escape(repr(self))}</pre>"
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """As scikit-learn has it; of a fitted model also what was noted."""
         return "\n".join([super().__repr__(N_CHAR_MAX), *getattr(self, "notes_", ())])
 
+    def _repr_html_(self) -> str:  # pyright: ignore
+        """What a notebook shows: the members, once there are any."""
+        if not hasattr(self, "learned_"):
+            return f"<pre>{escape(repr(self))}</pre>"
         learned = self.learned_
         members = {
             "mapping": [one.model.named for one in learned.trained],
@@ -557,6 +561,14 @@ class Fusion(BaseEstimator):
         learned = self._fitted()
         alone = given == "primary"
         return learned.prior().spread(len(data)) if alone else learned.said(data.x, part)
+
+    def _scored(self, data: Data, part: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The log-predictive of some rows; NaN for the others."""
+        said, scores = self._said(data, part, "auxiliary"), np.full(len(data), np.nan)
+        if rows.any():
+            y = {name: values[rows] for name, values in data.y.items()}
+            scores[rows] = self._fitted().log_score(said.rows(rows), y)
+        return scores
 
     def _updated(self, said: Said, data: Data, given: str) -> Said:
         """With the primary data of the rows that have any, if they are given."""

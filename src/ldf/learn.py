@@ -31,15 +31,18 @@ import scipy  # optimize is loaded when it is asked for
 from scipy.special import logsumexp
 
 from ldf import check, folds
+from ldf.baselines import PENALTY, regression
 from ldf.compiled import drop_if_too_many
 from ldf.ensemble import Ensemble
 from ldf.fit import State
-from ldf.ground import ground_of, log_reference
+from ldf.ground import ground_of
 from ldf.learned import Correction, Learned, Said, Trained
+from ldf.mappings import Linear
 from ldf.objective import balanced_weights, maximum_likelihood
 from ldf.preprocess import Blocks, Preprocess, Sourced
 from ldf.spec import Spec
-from ldf.table import Table, empirical_rate
+from ldf.statistic import Arrivals
+from ldf.table import Table, empirical_rate, somewhere
 from ldf.train import Job, Tell, train
 
 SHARPEST = np.log(2)  # T_x may count twice as often as it says, or half as often
@@ -66,7 +69,8 @@ def learn(
     ensemble = spec.ensemble.settled(int(every.any(0).sum()), smooth=spec.smooth)
     asked, parts = ensemble.parts, _possible_parts(spec, ensemble, table, every)
     spec = replace(spec, ensemble=replace(ensemble, parts=parts))
-    sets = [_jobs(spec, table, rows, seed) for rows in every]
+    references = _references(spec, table, every, seed, tell)
+    sets = [_jobs(spec, table, *one, seed) for one in zip(every, references, strict=True)]
     jobs = [job for some in sets for job in some]
     done, status = train(jobs, spec, table, seed, resume, watch, tell)
     if parts < asked:
@@ -81,7 +85,39 @@ def learn(
 # --- before training ----------------------------------------------------------------------------
 
 
-def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
+def _references(
+    spec: Spec, table: Table, every: np.ndarray, seed: int, tell: Tell | None
+) -> list[np.ndarray | None]:
+    """log p_0 of each row, for each training set; None where it is the prior's, which members may
+    have different ones of. A model says it as it does everywhere: without having seen the row, if
+    it was learned in parts."""
+    if spec.objective is maximum_likelihood:
+        return [np.zeros(len(table.x))] * len(every)
+    if spec.reference == "prior":
+        return [None] * len(every)
+    if spec.reference == "carried":
+        if table.reference is None:
+            remedy = "give the fitted model itself"
+            raise check.DataError("reference", None, "carried", "is not with the rows", remedy)
+        return [table.reference] * len(every)
+    y = somewhere(table.y, table.seen)
+    found = learn(_rival(spec), table, seed, every, tell=tell)
+    return [one.log_score(one.said(table.x, one.part), y) for one in found]
+
+
+def _rival(spec: Spec) -> Spec:
+    """The model that p_0 is of. To a regression a prior is added if it is given (Appendix C)."""
+    if isinstance(spec.reference, Spec):
+        return spec.reference
+    mapping = Linear(True, shape=spec.family.natural is Arrivals)  # Appendix D
+    kind = spec.ensemble.members[0].preprocess
+    own = regression(spec.family, mapping, PENALTY, kind)
+    return own if isinstance(spec.prior, str) else replace(own, prior=spec.prior)
+
+
+def _jobs(
+    spec: Spec, table: Table, rows: np.ndarray, reference: np.ndarray | None, seed: int
+) -> list[Job]:
     """One a member, with all that depends on the training rows learned from these alone."""
     family, ensemble = spec.family, spec.ensemble
     rate = empirical_rate(family, table.y, rows)
@@ -102,10 +138,11 @@ def _jobs(spec: Spec, table: Table, rows: np.ndarray, seed: int) -> list[Job]:
     for member in ensemble.members:
         kind, model = kinds[member], spec.model(member)
         ground = ground_of(model, spec.prior, table, rows, member.strength)
-        reference = np.zeros(len(rows))
-        if spec.objective is not maximum_likelihood:
-            reference = log_reference(spec.family, spec.reference, table, rows, ground, z[kind])
-        jobs.append(Job(model, member, learned[kind], ground, z[kind], weight, part, reference))
+        log_p0 = reference
+        if log_p0 is None:
+            y = somewhere(table.y, table.seen)
+            log_p0 = np.asarray(family.log_predictive(ground.prior, **y))
+        jobs.append(Job(model, member, learned[kind], ground, z[kind], weight, part, log_p0))
     return jobs
 
 

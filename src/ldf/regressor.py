@@ -31,6 +31,7 @@ from ldf.frame import Frame
 from ldf.mappings import Given
 from ldf.objective import Objective
 from ldf.results import Posterior
+from ldf.spec import Spec
 from ldf.statistic import Statistic
 
 ANY_CELLS: Any = {"dtype": None, "ensure_all_finite": False}  # Fusion knows which will do
@@ -39,7 +40,9 @@ ANY_CELLS: Any = {"dtype": None, "ensure_all_finite": False}  # Fusion knows whi
 class FusionRegressor(RegressorMixin, BaseEstimator):
     """Fusion for Pipeline, cross_val_score and GridSearchCV.
 
-    Arguments are Fusion's; every column of X is auxiliary. `predict` is the posterior mean of θ
+    Arguments are Fusion's; every column of X is auxiliary, and a reference may be another of these.
+    Like all models in a model it is unfitted where scikit-learn clones them: then it is learned
+    inside each training set. `predict` is the posterior mean of θ
     given X, `predict_posterior` all of it, and `score` the mean log-predictive of y: larger is
     better. The fitted Fusion is `fusion_`.
     """
@@ -53,7 +56,7 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         prior: Statistic | str = "weak",
         mapping: Given | None = None,
         objective: str | Objective = "maximum-likelihood",
-        reference: str = "prior",
+        reference: str | Spec | FusionRegressor = "prior",
         balance: int = 0,
         ensemble: Ensemble | None = None,
         preprocess: str | None = None,
@@ -87,10 +90,17 @@ class FusionRegressor(RegressorMixin, BaseEstimator):
         if sample_weight is not None:
             weights = self._name("sample_weight")
             columns[weights] = column_or_1d(sample_weight)
-        shared: dict[str, Any] = self.get_params(deep=False)
-        fusion = Fusion(primary=primary, auxiliary=self._names(), weights=weights, **shared)
+        fusion = self._fusion(primary=primary, auxiliary=self._names(), weights=weights)
         self.fusion_ = fusion.fit(self._table(X, columns))
         return self
+
+    def _fusion(self, **columns: Any) -> Fusion:
+        """The same of a frame's columns, with a reference that is."""
+        shared, other = self.get_params(deep=False), self.reference
+        if isinstance(other, FusionRegressor):
+            fitted = getattr(other, "fusion_", None)
+            shared["reference"] = fitted or other._fusion(**columns)
+        return Fusion(**columns, **shared)
 
     def predict(self, X: Any) -> np.ndarray:
         """The posterior mean of θ given X: one number a row, or one a class."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ldf import check
 from ldf.ensemble import Ensemble, Member
 from ldf.families.base import Family
-from ldf.ground import PRIORS, REFERENCES
+from ldf.ground import PRIORS
 from ldf.mappings import Mapping
 from ldf.mixed import MixedModel, Mixture
 from ldf.model import Model
@@ -15,16 +15,22 @@ from ldf.objective import Objective, maximum_likelihood
 from ldf.statistic import Statistic
 from ldf.summed import Source, SummedModel, mapping_of
 
+REFERENCES = ("prior", "regression", "carried")  # "carried": with the table, row by row
+
 
 @dataclass(frozen=True)
 class Spec:
-    """One model, before it has seen data."""
+    """One model, before it has seen data.
+
+    An objective may compare each row with a `reference`: the prior, the family's compound
+    regression, another model that is learned from the same training rows, or what a fitted model
+    has said."""
 
     family: Family
     ensemble: Ensemble = field(default_factory=Ensemble)
     prior: Statistic | str = "weak"  # λ0, or how to find it
     objective: Objective = maximum_likelihood
-    reference: str = "prior"  # what the objective compares with, if it does
+    reference: str | Spec = "prior"  # what the objective compares with, if it does
     balance: int = 0  # classes of the empirical rate that count the same; 0: each row counts
     certain: bool = False  # a regression without dispersion: see Model
     structure: Mixture | None = None  # what ties units together
@@ -35,7 +41,7 @@ class Spec:
     def __post_init__(self) -> None:
         if isinstance(self.prior, str):
             check.one_of("prior", self.prior, tuple(PRIORS))
-        check.one_of("reference", self.reference, REFERENCES)
+        self._check_reference()
         if self.sources and self.structure is not None:
             remedy = "give one list of auxiliary columns, or no structure"
             raise check.DataError("structure", None, None, "is not for several sources", remedy)
@@ -47,6 +53,15 @@ class Spec:
             problem = "holds different mappings, and some sources have their own"
             remedy = "give all members the same mapping"
             raise check.DataError("ensemble", None, None, problem, remedy)
+
+    def _check_reference(self) -> None:
+        other = self.reference
+        if not isinstance(other, Spec):
+            return check.one_of("reference", other, REFERENCES)
+        mine, its = type(self.family).__name__, type(other.family).__name__
+        if mine != its:
+            problem, remedy = f"is of another family than {mine}", "give a model of the same family"
+            raise check.DataError("reference", None, its, problem, remedy)
 
     @property
     def smooth(self) -> bool:

@@ -17,6 +17,7 @@ class Table(NamedTuple):
     seen: np.ndarray  # whether there are primary data
     weight: np.ndarray  # how much a row counts
     group: np.ndarray | None = None  # parts never split one
+    reference: np.ndarray | None = None  # log p_0 of each row, where a fitted model has said it
 
 
 def empirical_rate(family: Family, y: dict[str, np.ndarray], seen: np.ndarray) -> np.ndarray:

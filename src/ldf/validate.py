@@ -242,7 +242,7 @@ def cross_validate(
     split = _split(model, data, table, folds, buffer, time)
     specs: dict[str, Spec] = {"ldf": model.spec(data)}
     specs |= _baselines(data.family, baselines, model.preprocess)
-    rows = Table(data.x, data.y, data.seen, data.weight, data.group)
+    rows = model.table(table, data)
     # What people use today does not read images: regressions see the columns of tables.
     tables = rows._replace(x=data.x[:, data.schema.tabular])
     answers = {}
