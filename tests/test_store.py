@@ -26,6 +26,7 @@ from safetensors import numpy as safetensors
 
 import ldf
 from ldf import check, store
+from ldf.checkpoint import fingerprint
 from ldf.ensemble import Ensemble, Member
 from ldf.estimator import Fusion, load
 from ldf.fit import Schedule
@@ -35,8 +36,9 @@ from ldf.model import Ground, Model
 from ldf.objective import model_selection
 from ldf.preprocess import Preprocess
 from ldf.schema import Auxiliary, Schema
-from ldf.store import files
-from ldf.store.files import FORMAT, NUMBERS, SPECS
+from ldf.store import Parts, Saved, files
+from ldf.store.files import FIELDS, FORMAT, NUMBERS, SPECS
+from ldf.store.values import KNOWN, fields_of
 
 SCHEDULE = Schedule(epochs=20, patience=5, batch=64, chunk=5, places=4)
 TINY = Ensemble((Member(Network(shared=(4,), branch=())),), parts=3, schedule=SCHEDULE)
@@ -157,6 +159,14 @@ def test_the_file_is_json_and_arrays_that_people_can_read(saved: Path) -> None:
     assert "Süd" in text
     assert arrays["learned.trained.0.weights.shared.0.matrix"].dtype == np.float32
     assert arrays["learned.part"].shape == (120,)
+
+
+def test_other_fields_are_another_format() -> None:
+    """If this fails, what is saved has changed: raise FORMAT, and put this digest beside it."""
+    kinds = {**KNOWN, "Saved": Saved, "Parts": Parts}
+    fields = {name: fields_of(kind) for name, kind in kinds.items()}
+    fields["Fusion"] = tuple(Fusion("binomial", {}, []).get_params(deep=False))
+    assert fingerprint(sorted(fields.items()))[:16] == FIELDS
 
 
 def test_weights_that_are_there_twice_are_written_once(saved: Path, network: Fusion) -> None:
@@ -483,6 +493,12 @@ SENTENCES: list[tuple[str, Callable[[File], bytes], str]] = [
         "another kind",
         with_specs(kind="Fission"),
         "holds 'Fission'; this reads 'Fusion'.",
+    ),
+    (
+        "an older format",
+        with_specs(format=FORMAT - 1),
+        f"was written by an older ldf (format {FORMAT - 1}, this one reads {FORMAT}); "
+        "fit the model again.",
     ),
     (
         "no format",

@@ -94,7 +94,7 @@ def pack(value: Any, at: str, found: Found) -> Any:
         return {"array": found.setdefault(key, (at, array))[0]}
     kind = type(value)
     if KNOWN.get(kind.__name__) is kind:
-        named = {n: pack(getattr(value, n), f"{at}.{n}", found) for n in _fields(kind)}
+        named = {n: pack(getattr(value, n), f"{at}.{n}", found) for n in fields_of(kind)}
         return {"is": kind.__name__} | named
     if isinstance(value, list | tuple):
         return [pack(part, f"{at}.{i}", found) for i, part in enumerate(value)]
@@ -197,7 +197,7 @@ def _made(saved: dict[str, Any], base: type, at: str, take: Take) -> Any:
     if kind is None or not issubclass(kind, base):
         raise Misfit(at)
     declared = get_type_hints(kind)
-    hints = {name: declared[name] for name in _fields(kind)}
+    hints = {name: declared[name] for name in fields_of(kind)}
     own = unpack({n: v for n, v in saved.items() if n != "is"}, hints, at, take)
     name, choices = CHOICES.get(kind, ("", ()))
     if name and own[name] not in choices:
@@ -208,5 +208,5 @@ def _made(saved: dict[str, Any], base: type, at: str, take: Take) -> Any:
         raise Misfit(at) from error
 
 
-def _fields(kind: Any) -> tuple[str, ...]:
+def fields_of(kind: Any) -> tuple[str, ...]:
     return getattr(kind, "_fields", None) or tuple(field.name for field in fields(kind))
