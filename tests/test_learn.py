@@ -598,7 +598,7 @@ def test_a_fitted_prior_is_that_of_primary_data_alone_and_a_weak_one_a_tenth() -
 
 def test_a_given_prior_is_used_as_it_is() -> None:
     given = FAMILY.prior(0.3, 0.7)
-    for job in room._jobs(replace(SPEC, prior=given), TABLE, TRAINING[0] & COUNTED, None, 0):
+    for job in room._jobs(replace(SPEC, prior=given), TABLE, TRAINING[0] & COUNTED, 0):
         assert job.ground.prior.successes == 0.3
         assert job.ground.prior.failures == 0.7
 

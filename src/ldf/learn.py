@@ -70,7 +70,8 @@ def learn(
     asked, parts = ensemble.parts, _possible_parts(spec, ensemble, table, every)
     spec = replace(spec, ensemble=replace(ensemble, parts=parts))
     references = _references(spec, table, every, seed, tell)
-    sets = [_jobs(spec, table, *one, seed) for one in zip(every, references, strict=True)]
+    pairs = zip(every, references, strict=True)
+    sets = [_jobs(spec, table, rows, seed, reference) for rows, reference in pairs]
     jobs = [job for some in sets for job in some]
     done, status = train(jobs, spec, table, seed, resume, watch, tell)
     if parts < asked:
@@ -116,7 +117,7 @@ def _rival(spec: Spec) -> Spec:
 
 
 def _jobs(
-    spec: Spec, table: Table, rows: np.ndarray, reference: np.ndarray | None, seed: int
+    spec: Spec, table: Table, rows: np.ndarray, seed: int, reference: np.ndarray | None = None
 ) -> list[Job]:
     """One a member, with all that depends on the training rows learned from these alone."""
     family, ensemble = spec.family, spec.ensemble
