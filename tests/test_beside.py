@@ -556,6 +556,10 @@ def test_trees_read_the_tables_beside_images() -> None:
         ({"mapping": {"lights": ldf.Trees()}}, "reads a table, and 'lights' is images"),
         ({"mapping": {"lights": Network(by="rate")}}, "differs between sources"),
         ({"structure": ldf.Mixture(2)}, "is not for several sources"),
+        (
+            {"auxiliary": {"lights": ldf.Images(PATCHES)}, "structure": ldf.Mixture(2)},
+            "'structure' is not for images; give one list of auxiliary columns, or no structure",
+        ),
         ({"auxiliary": {"census": ["income"]}, "mapping": {"lights": Network()}}, "lights"),
     ],
 )

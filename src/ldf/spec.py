@@ -43,8 +43,11 @@ class Spec:
             check.one_of("prior", self.prior, tuple(PRIORS))
         self._check_reference()
         if self.sources and self.structure is not None:
+            lone = self.sources[0].kind if len(self.sources) == 1 else ""
+            beside = {"image": "images", "series": "a series", "items": "items"}
+            problem = f"is not for {beside.get(lone, 'several sources')}"
             remedy = "give one list of auxiliary columns, or no structure"
-            raise check.DataError("structure", None, None, "is not for several sources", remedy)
+            raise check.DataError("structure", None, None, problem, remedy)
         for name, _ in self.mappings:
             check.one_of("mapping", name, tuple(source.name for source in self.sources))
         members = self.ensemble.members
