@@ -86,6 +86,26 @@ def test_values_beyond_the_scale_are_said() -> None:
     assert logs.axes[0].images[0].get_clim() == (1, 100)
 
 
+def test_what_a_map_draws_is_had_as_a_frame() -> None:
+    cells = {"rate": np.array([[0.1, 0.2, 0.3], [0.4, np.nan, 0.6]])}
+    frame = plot.map_frame(cells)
+    drawn = plot.grids(cells).axes[0].images[0].get_array().filled(np.nan)
+    np.testing.assert_array_equal(drawn[frame["row"], frame["column"]], frame["rate"])
+    assert frame["column"].tolist() == [0, 1, 2, 0, 1, 2]
+
+    place, values = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]), {"rate": np.array([1.0, 2, 3])}
+    frame = plot.map_frame(values, place)
+    drawn = plot.points(values, place).axes[0].collections[-1]
+    np.testing.assert_array_equal(drawn.get_offsets(), frame[["across", "up"]])
+    np.testing.assert_array_equal(drawn.get_array(), frame["rate"])
+
+    areas = plot.Areas.of(squares((-100, 30), (-156, 20), (-100, 45)), group=["a", "Hawaii", "b"])
+    frame = plot.map_frame(values, areas)
+    (drawn,) = plot.areas(values, areas).axes[0].collections
+    np.testing.assert_array_equal(drawn.get_array(), frame["rate"][frame["shown"]])
+    assert frame["shown"].tolist() == [True, False, True]
+
+
 # --- areas --------------------------------------------------------------------------------------
 
 
@@ -147,6 +167,10 @@ def test_a_histogram_and_a_map_a_column() -> None:
     trials, rate = np.array([1.0, 2, 2, 4, np.nan, 1]), np.array([0, 0.5, 1, 0.25, np.nan, 0.75])
     table = plot.Histograms.of({"trials": trials, "rate": rate}, bins=4)
     assert table.to_frame()["count"].tolist() == [2, 2, 0, 1, 1, 1, 1, 2]
+    values = table.values_frame(unit=list("abcdef"))
+    np.testing.assert_array_equal(values["value"], [*trials, *rate])
+    assert values["unit"].tolist() == list("abcdef") * 2
+    assert values["column"].tolist() == ["trials"] * 6 + ["rate"] * 6
     figure = plot.histograms(table, (2, 3), labels={"rate": "share y/n"}, units="cells")
     first, grid, second, _ = figure.axes
     np.testing.assert_allclose(bars_of(first), [(0.5, 1, 2), (1.5, 1, 2), (2.5, 1, 0), (3.5, 1, 1)])

@@ -50,6 +50,20 @@ def test_pseudo_trials_against_their_rate_and_the_regressions_line() -> None:
     assert_nothing_is_cut(figure)
 
 
+def test_a_regression_with_one_number_a_fold_is_a_dashed_line_each() -> None:
+    family = ldf.Binomial()
+    mine = family.prior(np.full(6, 2.0), np.full(6, 6.0))
+    n, rate = np.repeat([5.0, 5.5], 3), np.array([0.1, 0.5, 0.9, 0.2, 0.4, 0.6])
+    table = plot.Worth.of(mine, family.prior(n * rate, n * (1 - rate)))
+    (axis,) = plot.worth(table).axes
+    lines = [(list(line.get_xdata()), list(line.get_ydata())) for line in axis.get_lines()]
+    np.testing.assert_allclose(lines, [([0.1, 0.9], [5, 5]), ([0.2, 0.6], [5.5, 5.5])])
+    assert {line.get_linestyle() for line in axis.get_lines()} == {"--"}
+    assert len(points_of(axis)) == 1  # only LDF's
+    words = ["LDF (6)", "compound regression: 2 numbers, 5 to 5.5"]
+    assert words_of(axis.get_legend()) == words
+
+
 def test_arrivals_by_assignment_on_logarithmic_axes() -> None:
     family = ldf.Poisson()
     mine = family.prior(count=[2.0, 8.0, 4.0], exposure=[1e5, 2e5, 1e5])

@@ -1,7 +1,8 @@
 """Compute, then draw: every plot takes numbers that already stand in a table.
 
 A table is made by its `of`, is had as a frame by `to_frame()`, and is drawn by the function that
-has its name in lower case. What is drawn goes into the caller's `axis` or `axes`, or into a new
+has its name in lower case. Maps are drawn from values as they are, and had as a frame by
+`map_frame`. What is drawn goes into the caller's `axis` or `axes`, or into a new
 figure; the figure comes back. Models are named by their roles ("ldf", "mixture", "compound",
 "plain"), which have one look in all plots (`ROLES`); `names` are the caller's words for them.
 
@@ -21,7 +22,7 @@ from ldf.plot.attributions import Attribution, attribution
 from ldf.plot.checks import Calibration, Pit, calibration, pit
 from ldf.plot.columns import Histograms, histograms
 from ldf.plot.comparisons import Differences, Entropies, differences, entropies
-from ldf.plot.maps import areas, grids, points
+from ldf.plot.maps import areas, grids, map_frame, points
 from ldf.plot.one_unit import Features, features, inferences
 from ldf.plot.projection import Areas
 from ldf.plot.ranked import Ranked, ranked
@@ -61,6 +62,7 @@ __all__ = [
     "grids",
     "histograms",
     "inferences",
+    "map_frame",
     "objective",
     "pit",
     "points",

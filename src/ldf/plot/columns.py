@@ -16,7 +16,8 @@ from ldf.plot.colours import colouring
 from ldf.plot.figure import bare, pyplot, settle
 from ldf.plot.maps import Paint, map_panel, paint_areas, paint_grid, paint_points, shown_areas
 from ldf.plot.projection import Areas
-from ldf.plot.table import Table
+from ldf.plot.table import Table, data_frame
+from ldf.plot.table import labels as labels_of
 
 BINS = 24
 
@@ -34,6 +35,17 @@ class Histograms(Table):
     def to_dict(self) -> dict[str, np.ndarray]:
         named = ("column", "left", "right", "count")
         return {name: getattr(self, name) for name in named}
+
+    def values_frame(self, unit: Any = None) -> Any:
+        """The values of the maps, one row a column and unit; `unit` are the units' names."""
+        each = list(self.values.values())
+        names = labels_of(unit, len(each[0]))
+        table = {
+            "column": np.repeat(self.columns, len(names)),
+            "unit": np.tile(names, len(each)),
+            "value": np.concatenate(each),
+        }
+        return data_frame(table)
 
     @property
     def columns(self) -> list[str]:

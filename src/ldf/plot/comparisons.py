@@ -39,8 +39,7 @@ class Entropies(Table):
     @property
     def surer(self) -> float:
         """The share of units of which LDF is surer."""
-        gain = self.baseline - self.ldf
-        return float(((gain > 0) + 0.5 * (gain == 0)).mean())
+        return float(assess.wins(self.baseline - self.ldf).mean())
 
     @classmethod
     def of(cls, ldf: Any, baseline: Any, rate: Any = None) -> Entropies:

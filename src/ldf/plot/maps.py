@@ -15,6 +15,7 @@ import numpy as np
 from ldf.plot.colours import Colouring, colouring, is_categorical
 from ldf.plot.figure import MISSING, SMALL, colour_bar, given_panels, settle
 from ldf.plot.projection import Areas
+from ldf.plot.table import data_frame
 
 LETTERS = 60  # in a line of a note
 
@@ -69,6 +70,19 @@ def areas(
     drawn = given_panels(axes, len(panels), 2, (6.4, 3.6))
     kept = {title: shown_areas(shapes, values) for title, values in panels.items()}
     return _draw(kept, drawn, paint_areas(shapes), limits, scale, order, label)
+
+
+def map_frame(panels: Mapping[str, Any], place: Any = None) -> Any:
+    """The values of a map's panels, one row a cell, point or area, and where each is: its row and
+    column in a grid, how far across and up a point is, whether an area is shown."""
+    columns = {title: np.ravel(np.asarray(values)) for title, values in panels.items()}
+    if isinstance(place, Areas):
+        return data_frame({"shown": place.kept} | columns)
+    if place is not None:
+        across, up = np.asarray(place, float).T
+        return data_frame({"across": across, "up": up} | columns)
+    row, column = np.indices(np.shape(next(iter(panels.values()))))
+    return data_frame({"row": row.ravel(), "column": column.ravel()} | columns)
 
 
 # --- how a map is painted into an axis ----------------------------------------------------------

@@ -20,6 +20,7 @@ from ldf.statistic import Arrivals, Statistic, Trials
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # of assignments
 SAME = 1e-6  # relative differences below it are none
+FEW = 20  # numbers that a baseline gives to many units: a line each
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +81,10 @@ def worth(
 ) -> Any:
     """Draw the number of pseudo-observations against their rate, a point a unit.
 
-    A baseline that gives all units the same number is a dashed line, otherwise points of its own.
-    Points of different assignments differ in colour and marker, and then the baseline's are black
-    crosses. Returns the figure.
+    A baseline that gives all units the same number, or those of each fold one, is a dashed line a
+    number, as long as its rates reach; otherwise it has points of its own. Points of different
+    assignments differ in colour and marker, and then the baseline's are black crosses. Returns the
+    figure.
     """
     axis = given_axis(axis, (5.6, 3.8))
     words = names_of(names)
@@ -101,9 +103,9 @@ def worth(
         )
     theirs = table.amount[~mine]
     if theirs.size:
-        if np.ptp(theirs) <= SAME * theirs.max():
-            label = f"{words['compound']}: {theirs.mean():.3g} everywhere"
-            axis.axhline(theirs.mean(), color="black", linestyle="--", linewidth=1.4, label=label)
+        number = _numbers(theirs)
+        if number.max() < min(FEW, theirs.size / 2):
+            _lines(axis, table.rate[~mine], theirs, number, words["compound"])
         else:
             look = {"color": ROLES["compound"].colour, "marker": ROLES["compound"].marker}
             if colours is not None:  # among them is the role's own
@@ -122,3 +124,26 @@ def worth(
     axis.legend(frameon=False, fontsize=SMALL, columnspacing=1.2, handlelength=1.8, **place)
     bare(axis)
     return axis.figure
+
+
+def _numbers(amount: np.ndarray) -> np.ndarray:
+    """Which of the numbers that there are each amount is, from the lowest on."""
+    order = np.argsort(amount)
+    steps = np.diff(amount[order]) > SAME * amount[order][1:]
+    which = np.empty(len(amount), int)
+    which[order] = np.concatenate([[0], np.cumsum(steps)])
+    return which
+
+
+def _lines(axis: Any, rate: np.ndarray, amount: np.ndarray, number: np.ndarray, word: str) -> None:
+    """A dashed line for each number, from the lowest to the highest rate of the units it is of."""
+    several = int(number.max()) + 1
+    low, high = amount.min(), amount.max()
+    label = f"{word}: {low:.3g} everywhere"
+    if several > 1:
+        label = f"{word}: {several} numbers, {low:.3g} to {high:.3g}"
+    style = {"color": "black", "linestyle": "--", "linewidth": 1.4 if several == 1 else 0.7}
+    for one in range(several):
+        some = number == one
+        ends = [rate[some].min(), rate[some].max()]
+        axis.plot(ends, [amount[some].mean()] * 2, label=label if one == 0 else "_", **style)
