@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,6 +104,16 @@ class Columns:
         if column not in self.sensitive:
             return column
         return f"feature #{self.auxiliary.index(column) + 1}"
+
+    def shown_encoded(self, names: Sequence[str], origins: Sequence[str]) -> list[str]:
+        """Encoded columns as results show them: of a sensitive one neither the name nor a level.
+        Where it became several, they are counted."""
+        found, times = [], Counter[str]()
+        for name, origin in zip(names, origins, strict=True):
+            times[origin] += 1
+            more = f" ({times[origin]})" if list(origins).count(origin) > 1 else ""
+            found.append(self.shown_name(origin) + more if origin in self.sensitive else name)
+        return found
 
     def shown(self, sentence: str) -> str:
         """What is said of columns, without the names of sensitive ones."""

@@ -138,16 +138,9 @@ def features(of: Answers) -> dict[str, Any]:
     x, named = of.data.x[:, kept], [of.data.names[i] for i in kept]
     origins = [schema.origins[i] for i in kept]
     most = max(1, FEATURE_CELLS // max(len(of), 1))
-    names, values, hidden, spread = [], [], [], []
-    counts: dict[str, int] = {}
-    for name, source, cells in zip(named, origins, x.T, strict=True):
+    names, values, hidden, spread = columns.shown_encoded(named, origins), [], [], []
+    for source, cells in zip(origins, x.T, strict=True):
         secret = source in columns.sensitive
-        shown = name
-        if secret:
-            counts[source] = counts.get(source, 0) + 1
-            more = f" ({counts[source]})" if origins.count(source) > 1 else ""
-            shown = columns.shown_name(source) + more
-        names.append(shown)
         hidden.append(secret)
         values.append(ranks(cells) if secret else cells)
         spread.append(quantiles(values[-1]))
