@@ -227,8 +227,14 @@ def score_difference(
         gain = np.where(p == q, 0.0, p - q)  # where both are −∞, neither is better
         (error,) = _clustered(gain[:, None], codes)
     groups = int(codes.max()) + 1
-    better = ((gain > 0) + 0.5 * (gain == 0)).mean()
-    return ScoreDifference(float(gain.mean()), float(error), float(better), len(gain), groups)
+    better = float(wins(gain).mean())
+    return ScoreDifference(float(gain.mean()), float(error), better, len(gain), groups)
+
+
+def wins(gain: Any) -> np.ndarray:
+    """Whether each unit is above zero, as a number: a tie is half a unit."""
+    values = np.asarray(gain, dtype=float)
+    return (values > 0) + 0.5 * (values == 0)
 
 
 # --- predictive checks --------------------------------------------------------------------------

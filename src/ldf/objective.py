@@ -53,11 +53,16 @@ def balanced_weights(rate: np.ndarray, quantiles: int = 5) -> np.ndarray:
     rate = np.asarray(rate, dtype=float)
     weights = np.ones(rate.shape)
     seen = np.isfinite(rate)
-    if not seen.any():
-        return weights
-    edges = np.quantile(rate[seen], np.linspace(0, 1, quantiles + 1)[1:-1])
-    # Equal rates fall into one class, so that ties (many zeros) are never split.
-    label = np.searchsorted(edges, rate[seen], side="right")
-    classes, index, sizes = np.unique(label, return_inverse=True, return_counts=True)
-    weights[seen] = seen.sum() / (len(classes) * sizes[index])
+    if seen.any():
+        index, sizes = classes(rate[seen], quantiles)
+        weights[seen] = seen.sum() / (len(sizes) * sizes[index])
     return weights
+
+
+def classes(rate: np.ndarray, quantiles: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """The quantile class of each rate, and the size of each class. Equal rates fall into one class,
+    so that ties (many zeros) are never split: then there are fewer classes than quantiles."""
+    edges = np.quantile(rate, np.linspace(0, 1, quantiles + 1)[1:-1])
+    label = np.searchsorted(edges, rate, side="right")
+    _, index, sizes = np.unique(label, return_inverse=True, return_counts=True)
+    return index, sizes

@@ -15,6 +15,9 @@ Out = Annotated[Path, typer.Option(help="Folder for figures, tables and a README
 Data = Annotated[Path | None, typer.Option(help="CSV or Parquet; docs/data.md has the format.")]
 Seed = Annotated[int, typer.Option(help="Of all that is random.")]
 Auxiliary = Annotated[str, typer.Option(help="Columns, by commas; left out: all that are left.")]
+Sensitive = Annotated[
+    str, typer.Option(help="Columns shown by number only; left out: those whose names say so.")
+]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 Restarts = Annotated[int, typer.Option(min=1, help="Random starts, of which the best is kept.")]
 Draws = Annotated[int, typer.Option(min=1, help="Settings drawn in the search.")]
@@ -25,6 +28,7 @@ def electrification(
     out: Out = Path("electrification"),
     data: Data = None,
     auxiliary: Auxiliary = "",
+    sensitive: Sensitive = "",
     id: Annotated[str | None, typer.Option(help="Column that names the units.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Use the paper's printed values.")] = False,
     folds: Folds = 10,
@@ -41,8 +45,9 @@ def electrification(
 
     protocol = Protocol(folds, restarts, draws, seed=seed)
     written = reproduce_electrification(
-        out, data, _names(auxiliary), id=id, printed=paper, protocol=protocol, say=typer.echo
-    )
+        out, data, _names(auxiliary), sensitive=_names(sensitive), id=id, printed=paper,
+        protocol=protocol, say=typer.echo,
+    )  # fmt: skip
     typer.echo(f"Written: {out} ({len(written)} files); begin with {out / 'README.md'}")
 
 
@@ -51,7 +56,7 @@ def homicide(
     out: Out = Path("homicide"),
     data: Data = None,
     auxiliary: Auxiliary = "",
-    sensitive: Annotated[str, typer.Option(help="Columns shown by number only.")] = "",
+    sensitive: Sensitive = "",
     folds: Folds = 10,
     restarts: Restarts = 2,
     draws: Draws = 2,

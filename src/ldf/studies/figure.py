@@ -45,6 +45,20 @@ def rates(cv: CrossValidation) -> np.ndarray:
     return empirical_rate(cv.data.family, cv.data.y, cv.data.seen)
 
 
+def scores(cv: CrossValidation) -> dict[str, np.ndarray]:
+    """Held-out log scores of the units that were counted, by model."""
+    return {name: answer.log_score[cv.counted] for name, answer in cv.answers.items()}
+
+
+def panels(frames: Mapping[str, Any]) -> Any:
+    """The numbers of a figure whose panels show different things, one under the other."""
+    import pandas
+
+    each = [of.assign(panel=name) for name, of in frames.items()]
+    found = pandas.concat(each, ignore_index=True)
+    return found[["panel", *(name for name in found if name != "panel")]]
+
+
 def calibration(
     cv: CrossValidation, roles: Words, names: Words, units: str, name: str = "calibration"
 ) -> Figure:

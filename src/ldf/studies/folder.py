@@ -18,21 +18,21 @@ from ldf.studies.claims import Claim, as_columns, as_markdown
 from ldf.studies.figure import Figure
 
 NO_CAUSES = (
-    "Features that tell of ethnicity are shown by number. Nothing here says that a feature causes "
-    "a rate: mappings use whatever goes along with it, and features share what they tell."
+    "No causal reading is offered: nothing here says that a feature causes a rate. Mappings use "
+    "whatever goes along with it, and features share what they tell. Sensitive features, such as "
+    "those of ethnicity, are shown by number."
 )
 
 
 def write(
     out: Path,
     title: str,
-    about: str,
+    story: Sequence[str],
     figures: Sequence[Figure],
     claims: Sequence[Claim],
     tables: Mapping[str, Any],
-    closing: str = "",
 ) -> list[Path]:
-    """Write the folder; the files that are in it."""
+    """Write the folder, of which `story` are the first paragraphs; the files that are in it."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         remedy = "name a folder that does not exist yet, or an empty one"
         raise check.DataError("out", None, str(out), "is there already, and is not empty", remedy)
@@ -45,7 +45,7 @@ def write(
         for figure in figures:
             _draw(folder, figure)
         (folder / "README.md").write_text(
-            _story(title, about, figures, claims, tables, closing), encoding="utf-8"
+            _readme(title, story, figures, claims, tables), encoding="utf-8"
         )
         if out.exists():
             out.rmdir()
@@ -64,15 +64,14 @@ def _draw(folder: Path, figure: Figure) -> None:
     pyplot.close(drawn)
 
 
-def _story(
+def _readme(
     title: str,
-    about: str,
+    story: Sequence[str],
     figures: Sequence[Figure],
     claims: Sequence[Claim],
     tables: Mapping[str, Any],
-    closing: str,
 ) -> str:
-    parts = [f"# {title}", about]
+    parts = [f"# {title}", *story, NO_CAUSES]
     for name, frame in tables.items():
         if len(frame) <= 20:
             parts += [f"## {name.replace('_', ' ').capitalize()}", _markdown(frame)]
@@ -80,7 +79,7 @@ def _story(
     parts.append("Shares are of units, with the standard error of a share; `claims.csv` has them.")
     parts.append("## Figures")
     parts += [f"![{f.caption}]({f.name}.png)\n\n{f.caption} (`{f.name}.csv`)" for f in figures]
-    return "\n\n".join([*parts, *([closing] if closing else [])]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _markdown(frame: Any) -> str:

@@ -7,6 +7,7 @@ unless they are named.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldf import check, plot
+from ldf.checkpoint import version
+from ldf.data import Columns
 from ldf.datasets import FEATURES, counties, district
 from ldf.datasets.district import SHAPE
 from ldf.plot.table import data_frame
 from ldf.studies import electrification, homicide
-from ldf.studies.folder import NO_CAUSES, write
+from ldf.studies.folder import write
 from ldf.studies.protocol import THE_PAPERS, Protocol
+from ldf.studies.story import sizes
 
 Say = Callable[[str], None]
 OTHER_YEAR = re.compile(r"(homicides|population)_(\d{4})")
@@ -36,6 +40,12 @@ class Source(NamedTuple):
     primary: dict[str, str]
     auxiliary: list[str]
     about: str
+    sensitive: tuple[str, ...] = ()
+
+    def shown(self, names: Sequence[str]) -> list[str]:
+        """Columns as they are told of: sensitive ones by their number."""
+        columns = Columns(self.primary, tuple(self.auxiliary), sensitive=self.sensitive)
+        return [columns.shown_name(name) for name in names]
 
 
 def reproduce_electrification(
@@ -43,6 +53,7 @@ def reproduce_electrification(
     data: Path | None = None,
     auxiliary: Sequence[str] = (),
     *,
+    sensitive: Sequence[str] = (),
     id: str | None = None,
     printed: bool = False,
     protocol: Protocol = THE_PAPERS,
@@ -52,31 +63,36 @@ def reproduce_electrification(
     more: dict[str, Any] = {}
     if data is None:
         cells = district(seed=protocol.seed)
-        about = (
-            f"A simulated district in Kayonza's likeness: {len(cells.theta):,} cells, of which "
-            f"{int(np.isfinite(cells.buildings).sum())} were surveyed; the truth is known."
-        )
+        about = "A simulated district in Kayonza's likeness; the truth is known."
+        frame, names = cells.columns(), list(auxiliary or FEATURES)
         primary = {"successes": "electrified", "trials": "buildings"}
-        of = Source(cells.columns(), primary, list(auxiliary or FEATURES), about)
         truth = cells.pseudo_successes + cells.pseudo_failures
         more = {"place": SHAPE, "theta": cells.theta, "information": truth}
     else:
-        frame = file(data)
+        frame, about = file(data), f"From {data.name}."
         primary = {"successes": "electrified", "trials": "households"}
-        of = Source(frame, primary, features(frame, primary, auxiliary, id), f"From {data.name}.")
+        names = features(frame, primary, auxiliary, id)
         if {"lat", "lon"} <= set(frame):
             more = {"place": np.stack([frame["lon"], frame["lat"]], -1)}
         if id is not None:
             more["id"] = id
+    of = Source(frame, primary, names, about, masked(names, sensitive))
     _tell(say, of)
     study = electrification.run(
-        of.frame, of.primary, of.auxiliary, protocol=protocol, printed=printed, **more
-    )
-    how = "printed in the paper" if printed else "searched in each fold"
-    about = f"{of.about} {_size(protocol)} Settings: {how}. {study.model.status_}"
+        of.frame, of.primary, of.auxiliary,
+        sensitive=of.sensitive, protocol=protocol, printed=printed, **more,
+    )  # fmt: skip
+    options = _options(of, data, auxiliary, sensitive)
+    options += (["--id", id] if id else []) + (["--paper"] if printed else [])
+    settings = "printed in the paper" if printed else "searched in each fold"
+    did = [
+        _command("electrification", out, options, protocol),
+        f"{about} {sizes(study.cv, 'units')} {_folds(protocol)} Settings: {settings}. "
+        f"{study.model.status_}",
+    ]
     return write(
-        out, "Electrification: Section 5", about, electrification.figures(study),
-        electrification.claims(study), _tables(study.cv),
+        out, "Electrification: Section 5", [*did, *electrification.story(study)],
+        electrification.figures(study), electrification.claims(study), _tables(study.cv),
     )  # fmt: skip
 
 
@@ -90,32 +106,38 @@ def reproduce_homicide(
     say: Say = print,
 ) -> list[Path]:
     """Section 6, into a folder."""
-    shipped, later = counties(), None
+    shipped, later = counties(), {}
     if data is None:
         frame = shipped.columns()
         frame["thousands"] = frame["person_years"] / 1000
-        about = f"US county homicides of 1988–90 (NCOVR), {len(frame['fips']):,} counties."
+        about = "US county homicides of 1988–90 (NCOVR)."
         names = list(auxiliary or shipped.names)
-        sensitive = tuple(sensitive) or shipped.sensitive
+        usual = tuple(n for n in shipped.sensitive if n in names)
+        hidden = tuple(sensitive) or usual
     else:
         frame = file(data)
         for name in ("fips", "county", "state", "homicides", "population"):
             _need(frame, name)
         names = features(frame, {"count": "homicides", "exposure": "population"}, auxiliary)
         frame["thousands"] = frame["population"] / 1000
-        sensitive = tuple(sensitive) or tuple(n for n in names if ETHNICITY.search(n))
-        later, about = _other_year(frame), f"From {data.name}."
-    of = Source(frame, {"count": "homicides", "exposure": "thousands"}, names, about)
-    _tell(say, of, sensitive)
+        hidden = masked(names, sensitive)
+        later, about = other_years(frame), f"From {data.name}."
+    of = Source(frame, {"count": "homicides", "exposure": "thousands"}, names, about, hidden)
+    _tell(say, of)
     study = homicide.run(
         frame, of.primary, names,
         county=np.asarray(frame["county"]), state=np.asarray(frame["state"]),
-        shapes=_shapes(frame, shipped), sensitive=tuple(sensitive), protocol=protocol, later=later,
+        shapes=_shapes(frame, shipped), sensitive=hidden, protocol=protocol, later=later,
     )  # fmt: skip
-    about = f"{of.about} {_size(protocol)} {study.mixture.status_}"
+    did = [
+        _command("homicide", out, _options(of, data, auxiliary, sensitive), protocol),
+        f"{about} {sizes(study.cv, 'counties')} {_folds(protocol)} {study.mixture.status_}",
+    ]
     tables = _tables(study.cv) | {"scores_by_state": study.by_state.table()}
-    found = homicide.figures(study), homicide.claims(study)
-    return write(out, "Homicide rates: Section 6", about, *found, _frames(tables), NO_CAUSES)
+    return write(
+        out, "Homicide rates: Section 6", [*did, *homicide.story(study)],
+        homicide.figures(study), homicide.claims(study), _frames(tables),
+    )  # fmt: skip
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -148,17 +170,21 @@ def features(
     return list(named) or [n for n in frame if n not in known and not OTHER_YEAR.fullmatch(n)]
 
 
-def _other_year(frame: dict[str, Any]) -> dict[str, np.ndarray] | None:
-    """The first year after 2010 that there are counts of, or else any."""
-    years = sorted(
-        match[2] for n in frame if (match := OTHER_YEAR.fullmatch(n)) and match[1] == "homicides"
-    )
-    if not years:
-        return None
-    year = next((year for year in years if year > "2010"), years[0])
-    people = frame.get(f"population_{year}", frame["population"])
-    count = np.asarray(frame[f"homicides_{year}"], float)
-    return {"count": count, "exposure": np.asarray(people, float) / 1000}
+def masked(names: Sequence[str], sensitive: Sequence[str]) -> tuple[str, ...]:
+    """The columns that go by number: those that are named, or all whose names tell of ethnicity."""
+    return tuple(sensitive) or tuple(name for name in names if ETHNICITY.search(name))
+
+
+def other_years(frame: dict[str, Any]) -> dict[str, dict[str, np.ndarray]]:
+    """Counts and exposure of the years beside 2010, by year."""
+    found = {}
+    for name in sorted(frame):
+        match = OTHER_YEAR.fullmatch(name)
+        if match and match[1] == "homicides":
+            people = frame.get(f"population_{match[2]}", frame["population"])
+            count = np.asarray(frame[name], float)
+            found[match[2]] = {"count": count, "exposure": np.asarray(people, float) / 1000}
+    return found
 
 
 def _shapes(frame: dict[str, Any], shipped: Any) -> Any:
@@ -175,16 +201,36 @@ def _shapes(frame: dict[str, Any], shipped: Any) -> Any:
 # --- words --------------------------------------------------------------------------------------
 
 
-def _tell(say: Say, of: Source, sensitive: Sequence[str] = ()) -> None:
+def _tell(say: Say, of: Source) -> None:
     """What was taken as what: nothing is guessed in silence."""
     say(of.about)
     say("primary: " + ", ".join(f"{word} = {name}" for word, name in of.primary.items()))
-    shown = [n if n not in sensitive else f"feature #{j + 1}" for j, n in enumerate(of.auxiliary)]
-    say(f"auxiliary ({len(shown)}): {', '.join(shown)}")
+    say(f"auxiliary ({len(of.auxiliary)}): {', '.join(of.shown(of.auxiliary))}")
 
 
-def _size(protocol: Protocol) -> str:
-    return f"{protocol.folds} folds, {protocol.restarts} restarts, seed {protocol.seed}."
+def _options(
+    of: Source, data: Path | None, auxiliary: Sequence[str], sensitive: Sequence[str]
+) -> list[str]:
+    """What was said of the data on the command line."""
+    found = [] if data is None else ["--data", str(data)]
+    for option, names in (("--auxiliary", auxiliary), ("--sensitive", sensitive)):
+        found += [option, ",".join(of.shown(names))] if names else []
+    return found
+
+
+def _command(study: str, out: Path, options: list[str], protocol: Protocol) -> str:
+    """The command that writes the folder again, but for names that are not shown."""
+    size = {name: getattr(protocol, name) for name in ("folds", "restarts", "draws", "seed")}
+    sized = [word for name, value in size.items() for word in (f"--{name}", str(value))]
+    words = ["ldf", "reproduce", study, "--out", str(out), *options, *sized]
+    return f"Written by ldf {version()}:\n\n    {shlex.join(words)}"
+
+
+def _folds(protocol: Protocol) -> str:
+    return (
+        f"{protocol.folds} folds stratified by the empirical rate, {protocol.restarts} restarts, "
+        f"seed {protocol.seed}."
+    )
 
 
 def _tables(cv: Any) -> dict[str, Any]:

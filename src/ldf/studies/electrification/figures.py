@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ldf import plot
-from ldf.plot.table import data_frame
 from ldf.studies.electrification.study import Electrification
-from ldf.studies.figure import Figure, calibration, laws, pit, rates
+from ldf.studies.figure import Figure, calibration, laws, panels, pit, rates, scores
 
 ROLES = {"ldf": "ldf", "compound": "beta-binomial", "plain": "binomial"}
 NAMES = {"ldf": "LDF", "compound": "beta-binomial regression", "plain": "binomial regression"}
@@ -42,11 +41,15 @@ def _map(of: Electrification) -> Figure:
     law = learned.posterior(learned.updated(of.said, data.y, data.seen))
     low, high = law.interval(MASS)
     columns = {"mean of θ": np.asarray(law.mean()), f"width of its {MASS:.0%} interval": high - low}
-    table = data_frame({"unit": of.cv.units.label} | columns)
+    grid = isinstance(of.place, tuple)
+    if grid:
+        columns = {name: values.reshape(of.place) for name, values in columns.items()}
+    table = plot.map_frame(columns, None if grid else of.place)
+    table.insert(0, "unit", of.cv.units.label)
 
     def draw() -> Any:
-        if isinstance(of.place, tuple):
-            return plot.grids({name: v.reshape(of.place) for name, v in columns.items()})
+        if grid:
+            return plot.grids(columns)
         return plot.points(columns, of.place, limits=(0.0, 1.0))
 
     caption = "Rates of electrification given all data, and how uncertain they are, at all units."
@@ -65,16 +68,23 @@ def _two_regions(of: Electrification) -> Figure:
         rows.append(int(np.flatnonzero(many)[np.argmin(np.abs(rate[many] - aim))]))
     rows = counted[rows]
     names = [str(label) for label in of.cv.units.label[rows]]
-    table = plot.Features.of(of.cv.data.x, of.cv.data.schema.names, rows, unit=names)
+    table = plot.Features.of(of.cv.data.x, _shown(of), rows, unit=names)
     posterior, predictive = (_profiles(of, rows, kind) for kind in ("posteriors", "predictives"))
+    drawn = {"features": table, "posterior": posterior, "predictive": predictive}
     caption = (
         "A region with a low and one with a high rate: its features, its posterior given these, "
         "and the predictive of its primary data."
     )
     return Figure(
-        "two_regions", caption, table.to_frame(),
+        "two_regions", caption, panels({name: each.to_frame() for name, each in drawn.items()}),
         lambda: plot.inferences(table, posterior, predictive, names=NAMES),
     )  # fmt: skip
+
+
+def _shown(of: Electrification) -> list[str]:
+    """Names of the encoded columns, without those that are sensitive."""
+    schema = of.cv.data.schema
+    return of.model.columns().shown_encoded(schema.names, schema.origins)
 
 
 def _statistics(of: Electrification) -> Figure:
@@ -83,7 +93,7 @@ def _statistics(of: Electrification) -> Figure:
     table = plot.Worth.of(of.said.rows(counted).mean(), baseline)
     caption = (
         "What auxiliary data are worth in each region: pseudo-trials n against their success rate "
-        "μ. Beta-binomial regression has one n for all regions of a fold."
+        "μ. Beta-binomial regression has one n for all regions, a dashed line a fold."
     )
     return Figure("statistics", caption, table.to_frame(), lambda: plot.worth(table, names=NAMES))
 
@@ -107,7 +117,7 @@ def _entropy(of: Electrification) -> Figure:
 
 
 def _differences(of: Electrification) -> Figure:
-    score = {name: answer.log_score[of.cv.counted] for name, answer in of.cv.answers.items()}
+    score = scores(of.cv)
     pairs = {f"LDF − {name}": (score["ldf"], score[name]) for name in ("beta-binomial", "binomial")}
     table = plot.Differences.of(pairs, rates(of.cv)[of.cv.counted])
     caption = "Difference of held-out log-likelihoods a region: above zero LDF explains it better."
@@ -122,12 +132,12 @@ def _data(of: Electrification, which: str) -> Figure:
         columns = {"Y": y, "N": n, "Y / N": y / np.where(seen, n, 1.0)}
         caption = "Primary data where there are trials: successes, trials, and the empirical rate."
     else:
-        columns = dict(zip(data.schema.names, data.x.T, strict=True))
+        columns = dict(zip(_shown(of), data.x.T, strict=True))
         caption = "Auxiliary data, standardised."
     table = plot.Histograms.of(columns, standardise=which == "auxiliary")
-    return Figure(
-        f"{which}_data", caption, table.to_frame(), lambda: plot.histograms(table, of.place)
-    )
+    values = table.values_frame(of.cv.units.label)
+    frame = panels({"histogram": table.to_frame(), "map": values})
+    return Figure(f"{which}_data", caption, frame, lambda: plot.histograms(table, of.place))
 
 
 def _objective() -> Figure:

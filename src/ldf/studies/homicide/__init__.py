@@ -2,6 +2,7 @@
 
 from ldf.studies.homicide.claims import claims
 from ldf.studies.homicide.figures import figures
+from ldf.studies.homicide.story import story
 from ldf.studies.homicide.study import Homicide, run
 
-__all__ = ["Homicide", "claims", "figures", "run"]
+__all__ = ["Homicide", "claims", "figures", "run", "story"]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldf import plot
-from ldf.plot.table import data_frame
-from ldf.studies.figure import Figure, calibration, laws, pit, rates
+from ldf.studies.figure import Figure, calibration, laws, pit, rates, scores
 from ldf.studies.homicide.study import EM, Homicide
 
 ROLES = {"ldf": "ldf", "mixture": EM, "compound": "gamma-poisson", "plain": "poisson"}
@@ -36,16 +35,16 @@ def figures(of: Homicide) -> list[Figure]:
         calibration(of.by_state, ROLES, NAMES, WHOLE, "calibration_by_state"),
         pit(of.cv, ROLES, NAMES),
     ]
-    return found if of.later is None else [*found, _later(of.later)]
+    return [*found, _later(of)] if of.later else found
 
 
 def _mapped(
     of: Homicide, name: str, title: str, values: np.ndarray, caption: str, **how: Any
 ) -> Figure:
-    columns = {"county": of.county, "state": of.state, title: values}
-    return Figure(
-        name, caption, data_frame(columns), lambda: plot.areas({title: values}, of.shapes, **how)
-    )
+    table = plot.map_frame({title: values}, of.shapes)
+    table.insert(0, "county", of.county)
+    table.insert(1, "state", of.state)
+    return Figure(name, caption, table, lambda: plot.areas({title: values}, of.shapes, **how))
 
 
 def _mean_map(of: Homicide) -> Figure:
@@ -94,7 +93,7 @@ def _counties(of: Homicide, kind: str) -> Figure:
 
 
 def _differences(of: Homicide) -> Figure:
-    score = {name: answer.log_score[of.cv.counted] for name, answer in of.cv.answers.items()}
+    score = scores(of.cv)
     compound = score["gamma-poisson"]
     pairs = {f"{NAMES[role]} − gamma-Poisson": (score[ROLES[role]], compound) for role in
              ("ldf", "mixture")}  # fmt: skip
@@ -124,12 +123,15 @@ def _statistics(of: Homicide) -> Figure:
     )  # fmt: skip
 
 
-def _later(scores: dict[str, np.ndarray]) -> Figure:
-    both = scores["x and this period"]
-    pairs = {f"x and this period − {name} alone": (both, scores[name]) for name in
-             ("x", "this period")}  # fmt: skip
+def _later(of: Homicide) -> Figure:
+    pairs = {
+        f"{period}: x and y − {short}": (score["x and this period"], score[name])
+        for period, score in of.later.items()
+        for short, name in (("x", "x"), ("y", "this period"))
+    }
     table = plot.Differences.of(pairs)
     caption = (
-        "Another period's counts, given both sources rather than one: log-likelihoods a county."
+        "Counts of other periods, given x and this period's y rather than one of them: "
+        f"log-likelihoods a county, by {of.foretold_by}."
     )
-    return Figure("another_period", caption, table.to_frame(), lambda: plot.differences(table))
+    return Figure("other_periods", caption, table.to_frame(), lambda: plot.differences(table))

@@ -13,6 +13,7 @@ first mapping of one fold need not be the first of another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,7 +59,8 @@ class Homicide:
     state: np.ndarray
     shapes: Any  # ldf.plot.Areas, or None
     held_back: np.ndarray  # log scores of a gamma-Poisson regression with far too much penalty
-    later: dict[str, np.ndarray] | None  # log scores of another period, by what is known
+    later: dict[str, dict[str, np.ndarray]]  # by other period: its log scores, by what is known
+    foretold_by: str  # the model that these are of
 
     @property
     def entropy(self) -> np.ndarray:
@@ -81,9 +83,10 @@ def run(
     shapes: Any = None,
     sensitive: tuple[str, ...] = (),
     protocol: Protocol = THE_PAPERS,
-    later: dict[str, np.ndarray] | None = None,
+    later: Mapping[str, dict[str, np.ndarray]] | None = None,
 ) -> Homicide:
-    """Do it. `later` are counts and exposure of another period, NaN where there are none."""
+    """Do it. `later` are counts and exposure of other periods by their names, NaN where there are
+    none."""
     family = Poisson()
     words: dict[str, Any] = {"sensitive": sensitive, "seed": protocol.seed}
     ensemble, penalties = searched(protocol)
@@ -112,11 +115,14 @@ def run(
     )
     mixture.fit(frame)
     said, assignment = _assigned(mixture, cv)
-    spec = others.get(DEFAULTS, single.spec(data))
-    known = None if later is None else _later(spec, cv, later, state, protocol.seed)
+    foretold_by = DEFAULTS if protocol.defaults else "ldf"
+    spec = others.get(foretold_by, single.spec(data))
+    known = _later(spec, cv, later, state, protocol.seed) if later else {}
     much = regressions(family, dict.fromkeys(penalties, HELD_BACK))["gamma-poisson"]
     weak = answer(much, table_of(data), split, protocol.seed).log_score
-    return Homicide(cv, by_state, mixture, said, assignment, county, state, shapes, weak, known)
+    return Homicide(
+        cv, by_state, mixture, said, assignment, county, state, shapes, weak, known, foretold_by
+    )
 
 
 def searched(protocol: Protocol) -> tuple[Ensemble, dict[str, np.ndarray]]:
@@ -146,25 +152,33 @@ def _assigned(mixture: Fusion, cv: CrossValidation) -> tuple[Said, np.ndarray]:
 
 
 def _later(
-    spec: Spec, cv: CrossValidation, later: dict[str, np.ndarray], state: np.ndarray, seed: int
-) -> dict[str, np.ndarray]:
-    """How well the counts of another period are foretold by what is known of this one."""
+    spec: Spec,
+    cv: CrossValidation,
+    later: Mapping[str, dict[str, np.ndarray]],
+    state: np.ndarray,
+    seed: int,
+) -> dict[str, dict[str, np.ndarray]]:
+    """How well the counts of each other period are foretold by what is known of this one."""
     family, data = cv.data.family, cv.data
-    known = np.isfinite(later["count"]) & (later["exposure"] > 0)
-    after, before = _rows(later, known), _rows(data.y, known)
     (learned,) = learn(spec, table_of(data), seed)
     # A county's own count is not used twice: it is answered for by fits that have not seen it.
-    x_alone = learned.said(data.x, learned.part).rows(known)
-    nothing = np.zeros((int(known.sum()), 1))
-    every = np.ones(len(nothing), bool)
-    alone = Table(nothing, before, every, np.ones(len(nothing)))
+    x_alone = learned.said(data.x, learned.part)
+    nothing = np.zeros((len(data), 1))
+    alone = Table(nothing, data.y, data.seen, np.ones(len(data)))
     (flat,) = learn(baselines(family)["intercept"], alone, seed)
-    return {
-        "x and this period": learned.log_score(learned.updated(x_alone, before), after),
-        "x": learned.log_score(x_alone, after),
-        "this period": flat.log_score(flat.updated(flat.said(nothing), before), after),
-        "state": state[known],
+    said = {
+        "x and this period": (learned, learned.updated(x_alone, data.y, data.seen)),
+        "x": (learned, x_alone),
+        "this period": (flat, flat.updated(flat.said(nothing), data.y, data.seen)),
     }
+    found = {}
+    for period, y in later.items():
+        known = data.seen & np.isfinite(y["count"]) & (y["exposure"] > 0)
+        after = _rows(y, known)
+        found[period] = {
+            name: by.log_score(what.rows(known), after) for name, (by, what) in said.items()
+        } | {"state": state[known]}
+    return found
 
 
 def _rows(y: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
