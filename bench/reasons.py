@@ -110,11 +110,11 @@ class Measured(NamedTuple):
         own, plain, compound = (self.trials[of] for of in (name, "binomial", "beta-binomial"))
         ahead = assess.score_difference(own.score, compound.score)
         return [
-            f"{np.mean(own.score > plain.score):.1%}",
+            f"{assess.wins(own.score - plain.score).mean():.1%}",
             f"{np.quantile(own.score - plain.score, 0.75):.2f}",
-            f"{np.mean(own.score > compound.score):.1%}",
+            f"{ahead.better:.1%}",
             f"{ahead.mean:+.3f} ± {ahead.standard_error:.3f}",
-            f"{np.mean(own.entropy < compound.entropy):.1%}",
+            f"{assess.wins(compound.entropy - own.entropy).mean():.1%}",
         ]
 
 
@@ -250,9 +250,9 @@ def mixture_row(of: Counties, change: Callable[[Spec], Spec], training: bool) ->
         ", ".join(f"{size:,}" for size in sizes),
         f"{np.mean(entr(after).sum(0)):.2f}",
         f"{int((peaks > 1).sum())} of {len(peaks)}",
-        f"{np.mean(held.log_score > of.regression):.1%}",
+        f"{ahead.better:.1%}",
         f"{ahead.mean:+.3f} ± {ahead.standard_error:.3f}",
-        f"{np.mean(own > of.regression):.1%}",
+        f"{assess.wins(own - of.regression).mean():.1%}",
     ]
 
 

@@ -32,7 +32,7 @@ TITLES = {
     "district": "Electrification, the simulated district",
     "malawi": "Electrification, Malawi's survey with its 24 columns",
     "malawi_four": "Electrification, Malawi's survey with four columns like the paper's",
-    "malawi_paper": "Electrification, Malawi's survey with the settings that the paper prints",
+    "malawi_paper": "Electrification, Malawi's survey with four columns and what the paper prints",
     "counties": "Homicide rates, the counties of 1988–90",
     "counties_2010": "Homicide rates, the counties of 2010",
 }
@@ -63,7 +63,7 @@ def run(name: str, folder: Path, out: Path) -> None:
         reproduce_electrification(place, protocol=ELECTRIFICATION)
     elif name.startswith("malawi"):
         printed = name.endswith("paper")
-        file = malawi(folder, out, name.endswith("four"))
+        file = malawi(folder, out, four=name != "malawi")
         reproduce_electrification(place, file, id="id", printed=printed, protocol=ELECTRIFICATION)
     elif name == "counties":
         reproduce_homicide(place, protocol=HOMICIDE)
