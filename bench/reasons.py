@@ -32,10 +32,8 @@ from ldf import assess, folds
 from ldf.data import read
 from ldf.datasets import FEATURES, district
 from ldf.datasets.district import PRIOR
-from ldf.ensemble import Ensemble
 from ldf.estimator import Fusion, table_of
 from ldf.families import Binomial, Poisson
-from ldf.fit import Schedule
 from ldf.learn import learn
 from ldf.mixed import Mixture
 from ldf.objective import maximum_likelihood
@@ -120,17 +118,10 @@ class Measured(NamedTuple):
 
 def measure(of: Survey, changes: dict[str, Callable[[Spec], Spec]], default: bool) -> Measured:
     protocol = THE_PAPERS
-    rng = np.random.default_rng(protocol.seed)
-    members, penalties, prior = electrification.searched(rng, protocol.draws)
-    schedule = Schedule(epochs=protocol.epochs)
-    model = Fusion(
-        Binomial(), of.primary, of.auxiliary, prior=prior, objective="model-selection",
-        reference="regression", balance=5, seed=protocol.seed,
-        ensemble=Ensemble(members, 1, protocol.restarts, "best", schedule),
-    )  # fmt: skip
+    settings, specs = electrification.asked(protocol)
+    model = Fusion(Binomial(), of.primary, of.auxiliary, seed=protocol.seed, **settings)
     data = read(of.frame, model.family_of(), model.columns())
     spec = model.spec(data)
-    specs = regressions(Binomial(), penalties)
     specs |= {name: change(spec) for name, change in changes.items()}
     if default:
         specs["ldf by default"] = Fusion(Binomial(), of.primary, of.auxiliary).spec(data)

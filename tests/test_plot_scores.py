@@ -60,7 +60,7 @@ def test_a_regression_with_one_number_a_fold_is_a_dashed_line_each() -> None:
     np.testing.assert_allclose(lines, [([0.1, 0.9], [5, 5]), ([0.2, 0.6], [5.5, 5.5])])
     assert {line.get_linestyle() for line in axis.get_lines()} == {"--"}
     assert len(points_of(axis)) == 1  # only LDF's
-    words = ["LDF (6)", "compound regression: 2 numbers, 5 to 5.5"]
+    words = ["LDF (6)", "compound regression: 5 to 5.5"]
     assert words_of(axis.get_legend()) == words
 
 

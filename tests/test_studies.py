@@ -17,8 +17,14 @@ from matplotlib import pyplot
 
 import ldf
 from ldf import assess, cli, compiled, plot
+from ldf.data import read
 from ldf.datasets import FEATURES, counties, district
 from ldf.datasets.district import SHAPE
+from ldf.mappings import Linear
+from ldf.model import Model
+from ldf.solve import solve
+from ldf.spec import Spec
+from ldf.statistic import Statistic
 from ldf.studies import electrification, homicide, reproduce
 from ldf.studies.claims import Claim, as_markdown, better, middle, of_ranks, share
 from ldf.studies.figure import Figure
@@ -103,6 +109,46 @@ def test_printed_values_are_used(section_5: electrification.Electrification) -> 
     np.testing.assert_allclose(
         regression.said.natural.failures - regression.said.pseudo.failures, 1.55, rtol=1e-9
     )
+
+
+def test_printed_values_reach_what_is_trained() -> None:
+    """Of Section 5.3 and Appendix C, and the reference that the objective compares with."""
+    settings, others = electrification.study.asked(SMALL, printed=True)
+    frame = district(seed=1).columns()
+    primary = {"successes": "electrified", "trials": "buildings"}
+    model = ldf.Fusion(ldf.Binomial(), primary, list(FEATURES), **settings)
+    spec = model.spec(read(frame, ldf.Binomial(), model.columns()))
+    (member,) = spec.ensemble.members
+    assert (member.learning_rate, member.penalty) == (0.005418707, 1.74e-7)
+    assert (member.preprocess, spec.balance) == ("standard", 5)
+    assert others["binomial"].ensemble.members[0].penalty == 0.00123
+    compound = others["beta-binomial"]
+    assert [of.penalty for of in compound.ensemble.members] == [5.214e-5]
+    for prior in (spec.prior, compound.prior):
+        assert isinstance(prior, Statistic)
+        assert [float(of) for of in prior.coordinates()] == [0.005316, 1.55]
+    assert isinstance(spec.reference, Spec)
+    assert spec.reference.ensemble == compound.ensemble
+    assert spec.reference.prior is compound.prior
+    searched, others = electrification.study.asked(SMALL)
+    assert searched["reference"] is others["beta-binomial"]
+
+
+def test_printed_values_are_those_that_were_trained_by(
+    section_5: electrification.Electrification,
+) -> None:
+    """The study's regression is the one that is solved with the printed penalty and prior."""
+    cv, family = section_5.cv, ldf.Binomial()
+    (member,) = cv.answers["beta-binomial"].learned.trained
+    y = {name: np.where(cv.data.seen, values, 0.0) for name, values in cv.data.y.items()}
+    weight = (cv.data.seen & (cv.split.fold != 0)).astype(float)
+    linear = Model(family, Linear(True))
+    prior = family.prior(successes=0.005316, failures=1.55)
+    ground = member.ground._replace(prior=prior)
+    z = member.preprocess.apply(cv.data.x)
+    found = solve(linear, ground, z, y, weight, 5.214e-5).weights
+    for name, own in member.weights.items():
+        np.testing.assert_allclose(own[0], found[name], rtol=1e-4, atol=1e-5)
 
 
 def test_units_with_primary_data_are_answered_for_by_a_fold_that_has_not_seen_them(
@@ -279,8 +325,11 @@ def test_claims_of_section_6_are_its_numbers(section_6: homicide.Homicide) -> No
     assert said_of(claims, "direct population").endswith(f"{rank:+.2f}")
     pick = label, np.arange(len(label))
     a, b = (np.asarray(of)[pick] for of in section_6.said.natural.coordinates())
-    fitted = scipy.stats.linregress(np.log(at_map(section_6)[1]), np.log(a / b**2))
-    assert f"slope {fitted.slope:+.2f}" in said_of(claims, "posterior variance")
+    own = at_map(section_6)
+    together = np.corrcoef(np.log(own[1]), np.log(a / b**2))[0, 1]
+    assert f"logarithms {together:+.2f};" in said_of(claims, "posterior variance")
+    half = np.median(a / b**2 * own[1] / (own[0] / own[1]))
+    assert f"rate is median {half:.2f} (" in said_of(claims, "posterior variance")
 
 
 def test_low_rates_are_those_that_the_regression_holds_for_the_lowest(

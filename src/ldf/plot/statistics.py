@@ -141,7 +141,7 @@ def _lines(axis: Any, rate: np.ndarray, amount: np.ndarray, number: np.ndarray, 
     low, high = amount.min(), amount.max()
     label = f"{word}: {low:.3g} everywhere"
     if several > 1:
-        label = f"{word}: {several} numbers, {low:.3g} to {high:.3g}"
+        label = f"{word}: {low:.2g} to {high:.2g}"
     style = {"color": "black", "linestyle": "--", "linewidth": 1.4 if several == 1 else 0.7}
     for one in range(several):
         some = number == one

@@ -38,7 +38,7 @@ def predicted(
     return (
         f"All that follows is of {units} predicted by fits that had not seen them. The mean log "
         f"score, of which more is better, is {listed(means)}. The difference to {names[than]} is "
-        f"{listed(lead)}. Of what was observed {cover['observed']:.1%} lie in LDF's 90 % sets, "
+        f"{'; '.join(lead)}. Of what was observed {cover['observed']:.1%} lie in LDF's 90 % sets, "
         f"which, being of whole numbers, should hold {cover['expected']:.1%}."
     )
 

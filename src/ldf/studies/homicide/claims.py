@@ -58,7 +58,7 @@ def _posteriors(of: Homicide) -> list[Claim]:
     theta = {name: np.asarray(of.cv.posterior(name).entropy()) for name in ("ldf", EM)}
     return [
         Claim("6.1", "there are 3,137 counties with 47 features", "3,137; 47",
-              f"{len(of.county):,}; {of.cv.data.x.shape[1]}"),
+              f"{len(of.county):,}; {len(of.mixture.columns().auxiliary)}"),
         Claim("6.3", "the posteriors of the mixture are multimodal", "",
               f"more than one peak in {int((peaks > 1).sum())} of the {len(peaks)} most populous "
               "counties of their states"),
@@ -138,15 +138,15 @@ def _mappings(of: Homicide) -> list[Claim]:
     low = rate < 1
     pick = of.assignment.argmax(0), np.arange(len(rate))
     law = of.mixture.learned_.family.posterior(of.said.natural[pick])
-    variance = np.log(np.asarray(law.sd()) ** 2)
+    variance = np.asarray(law.sd()) ** 2
     regression = cv.answers["gamma-poisson"].of(cv.counted).mean()
     b_regression = np.asarray(regression.n)
     r_regression = np.asarray(regression.t) / b_regression
-    slope = "none" if np.ptp(b) == 0 else f"{np.polyfit(np.log(b), variance, 1)[0]:+.2f}"
     below = share(b[low] < 100) + f"; {middle(b[low])}" if low.any() else NONE
     return [
-        Claim("6.3", "b is inversely proportional to the posterior variance", "slope −1",
-              f"on log scales: slope {slope}, correlation {correlation(np.log(b), variance)}"),
+        Claim("6.3", "b is inversely proportional to the posterior variance", "",
+              f"correlation of their logarithms {correlation(np.log(b), np.log(variance))}; at a "
+              f"given rate it is: variance × b / rate is {middle(variance * b / rate, 2)}"),
         Claim("6.3", "where a/b < 1 (per thousand), the pseudo-exposure b is below 100", "< 100",
               below),
         Claim("6.3", "gamma-Poisson: the lower the rate, the more intervals b", "",

@@ -113,7 +113,8 @@ def _statistics(of: Homicide) -> Figure:
     table = plot.Worth.of(pseudo, baseline, assignment=label, per=PER)
     caption = (
         "Pseudo-occurrences a(x) against the rate a(x) / b(x), by the likeliest mapping of each "
-        "county, and those of gamma-Poisson regression."
+        "county; those of gamma-Poisson regression are a dashed line a fold, as long as its rates "
+        "reach."
     )
     return Figure(
         "statistics", caption, table.to_frame(),
