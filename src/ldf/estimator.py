@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any, cast, get_type_hints
@@ -19,36 +18,29 @@ from typing import Any, cast, get_type_hints
 import jax
 import numpy as np
 from scipy.special import entr
-from sklearn.base import BaseEstimator
 
 from ldf import attribution, check, families, notebook, plan, report, store
+from ldf.arguments import OBJECTIVES, Arguments
 from ldf.beside import Beside, Images, Items, Series
-from ldf.checkpoint import fingerprint
-from ldf.data import Columns, Data, read
-from ldf.ensemble import BESIDE, Ensemble, Member
+from ldf.data import Data, read
+from ldf.ensemble import Ensemble
 from ldf.families.base import Family
 from ldf.frame import Frame
 from ldf.learn import learn
 from ldf.learned import Learned, Said
-from ldf.mappings import Given, Mapping, Trees, as_mapping
+from ldf.mappings import Given, as_mapping
 from ldf.mixed import Mixture
-from ldf.objective import Objective, maximum_likelihood, model_selection
+from ldf.objective import Objective, maximum_likelihood
 from ldf.plan import Belief, Plan
 from ldf.recognise import find_parts, parts_by_row
 from ldf.results import Posterior, Predictive, Units, coordinates
 from ldf.spec import Spec
 from ldf.statistic import Statistic
-from ldf.summed import can_read
 from ldf.table import Table, empirical_rate
 from ldf.train import Tell
 
 GIVEN = ("both", "auxiliary", "primary")
-REFERENCES = ("prior", "regression")  # by name
 BACKGROUND = 12  # rows that a unit is compared with, unless others are given
-OBJECTIVES: dict[str, Objective] = {
-    "maximum-likelihood": maximum_likelihood,
-    "model-selection": model_selection,
-}
 
 MAY_LEAN = (
     "An objective that is not a proper score may lean away from the truth: check the calibration "
@@ -60,7 +52,7 @@ class CalibrationWarning(UserWarning):
     """Intervals of this model may not hold what they say."""
 
 
-class Fusion(BaseEstimator):
+class Fusion(Arguments):
     """Learns what auxiliary data are worth, and fuses them with primary data.
 
     family      "binomial", "poisson", "multinomial", "gaussian", … or a family such as
@@ -83,8 +75,8 @@ class Fusion(BaseEstimator):
                 from it answers for out of fold, but the folds of a cross-validation it does not
                 know. (To clone a model, as scikit-learn does, unfits its reference.)
     balance     so many classes of the empirical rate count the same in learning; 0: rows do
-    independent whether several sources are, given θ: then they simply add, whichever are there. It
-                is to be known: if two tell the same, the plain sum is too sure
+    independent whether several sources are, given θ: then what one says hangs on no other, and
+                they simply add
     structure   what ties units together: ldf.Mixture(3) for three mappings of which one holds for
                 each unit; None: nothing
     ensemble    which members learn, and how they are combined: an ldf.Ensemble
@@ -177,84 +169,6 @@ class Fusion(BaseEstimator):
         self.status_ = self.learned_.status
         self.parts_ = parts_by_row(data, self.learned_.part)
 
-    def family_of(self) -> Family:
-        return named_family(self.family)
-
-    def columns(self) -> Columns:
-        """What the user said of the columns."""
-        return Columns(
-            primary=dict(self.primary),
-            auxiliary=self.auxiliary,
-            per_capita=dict(self.per_capita or {}),
-            weight=self.weights,
-            id=self.id,
-            group=self.group,
-            design_effect=self.design_effect,
-            geometry=self.geometry,
-            sensitive=tuple(self.sensitive),
-        )
-
-    def spec(self, data: Data) -> Spec:
-        """What is to be learned from these data, and how."""
-        ensemble, sources = self.ensemble or Ensemble(), data.schema.sources
-        mapping = self._mapping()
-        mappings = mapping if isinstance(mapping, dict) else {}
-        if isinstance(mapping, Mapping):
-            if self.ensemble is not None:
-                remedy = "give the ensemble members of this mapping, or leave one of both out"
-                raise check.DataError("mapping", None, None, "is given beside an ensemble", remedy)
-            ensemble = replace(ensemble, members=(Member(mapping),))
-            if data.schema.blocks:
-                mappings = {of.name: mapping for of in sources if can_read(mapping, of)}
-        elif not ensemble.members:
-            forests = [own for own in mappings.values() if isinstance(own, Trees)]
-            if forests and len(forests) == len(sources):  # there is nothing else to learn
-                ensemble = replace(ensemble, members=(Member(forests[0], "standard"),))
-            elif forests or data.schema.blocks:
-                ensemble = replace(ensemble, members=BESIDE)
-        objective = self.objective
-        if objective == store.CUSTOM:
-            remedy = "set model.objective to it before you fit"
-            raise check.DataError("objective", None, None, "is a function no file holds", remedy)
-        if isinstance(objective, str):
-            check.one_of("objective", objective, tuple(OBJECTIVES))
-            objective = OBJECTIVES[objective]
-        spec = Spec(
-            data.family, ensemble, self.prior, objective, self._reference(data), self.balance,
-            structure=self.structure, sources=sources, mappings=tuple(mappings.items()),
-            independent=self.independent,
-        )  # fmt: skip
-        settled = ensemble.settled(int(data.seen.sum()), self.preprocess, spec.smooth)
-        return replace(spec, ensemble=settled)
-
-    def _reference(self, data: Data) -> str | Spec:
-        """As learning takes it."""
-        given = self.reference
-        if given == store.CUSTOM:
-            remedy = "set model.reference to it before you fit"
-            raise check.DataError("reference", None, None, "is a model no file holds", remedy)
-        if isinstance(given, Spec):
-            same = type(given.family) is type(data.family)
-            return replace(given, family=data.family) if same else given  # which Spec refuses
-        if not isinstance(given, Fusion):
-            check.one_of("reference", given, REFERENCES)
-            return given
-        mine, its = self.columns(), given.columns()
-
-        def other(*names: str) -> bool:
-            return any(getattr(mine, name) != getattr(its, name) for name in names)
-
-        if other("primary", "design_effect"):
-            remedy = "give it the same primary columns and design effect"
-            raise check.DataError("reference", None, None, "is of other primary data", remedy)
-        if hasattr(given, "learned_"):
-            return "carried"
-        family = fingerprint(self.family_of()) != fingerprint(given.family_of())
-        if family or other("auxiliary", "several", "per_capita"):
-            problem = "is not fitted, and of another family or other auxiliary columns"
-            raise check.DataError("reference", None, None, problem, "fit it first")
-        return given.spec(data)
-
     def table(self, frame: Any, data: Data) -> Table:
         """What is learned from, with log p_0 of each row where a fitted model says it."""
         given, table = self.reference, table_of(data)
@@ -265,17 +179,6 @@ class Fusion(BaseEstimator):
         said = given._scored(own, part, own.seen)
         # A row without primary data is not compared, but some number has to stand there.
         return table._replace(reference=np.where(own.seen, said, 0.0))
-
-    def _mapping(self) -> Any:
-        """As it was given; by source, unless there is one table only."""
-        if not isinstance(self.mapping, dict):
-            return None if self.mapping is None else as_mapping(self.mapping)
-        given = {name: as_mapping(own) for name, own in self.mapping.items()}
-        if isinstance(self.auxiliary, dict) and not self.columns().several:
-            for name in given:
-                check.one_of("mapping", name, tuple(self.auxiliary))
-            return next(iter(given.values()), None)
-        return given
 
     def bring(self, **sources: Any) -> Fusion:
         """The same model with sources beside the frame found elsewhere: a pattern of files or
@@ -614,21 +517,6 @@ def load(path: Any, mapping: Given | tuple[Given, ...] | None = None) -> Fusion:
 def _argument_types() -> dict[str, Any]:
     hints = get_type_hints(Fusion.__init__)
     return {name: hint for name, hint in hints.items() if name != "return"}
-
-
-def named_family(family: str | Family) -> Family:
-    """ "binomial" is ldf.Binomial()."""
-    if isinstance(family, Family):
-        return family
-    known = {name.lower(): name for name in families.__all__}
-    word = str(family).lower().replace("-", "").replace("_", "").replace(" ", "")
-    check.one_of("family", word, tuple(known))
-    kind = getattr(families, known[word])
-    try:
-        return kind()
-    except TypeError:
-        remedy = f"make one: ldf.{known[word]}(…)"
-        raise check.DataError("family", None, family, "needs more to be known", remedy) from None
 
 
 def table_of(data: Data) -> Table:

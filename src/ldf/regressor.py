@@ -23,8 +23,9 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ldf import check
+from ldf.arguments import named_family
 from ldf.ensemble import Ensemble
-from ldf.estimator import Fusion, named_family
+from ldf.estimator import Fusion
 from ldf.families.base import Family
 from ldf.families.joint import Joint
 from ldf.frame import Frame

@@ -16,10 +16,11 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ldf import families
+from ldf.arguments import named_family
 from ldf.check import DataError
 from ldf.cli import files
 from ldf.ensemble import Ensemble, Member
-from ldf.estimator import Fusion, named_family
+from ldf.estimator import Fusion
 from ldf.mappings import Fourier, GaussianProcess, Linear, Mapping, Network, Splines, Trees
 
 WHAT, HOW, FILE = "What the columns are", "How it is learned", "How the file is written"
