@@ -4,6 +4,7 @@ SciPy has it, maximised directly."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,7 @@ import statsmodels.api as sm
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
 import ldf
-from ldf.baselines import NAMES, baselines, regression
+from ldf.baselines import NAMES, PARTS, baselines, regression
 from ldf.distributions import PointMass
 from ldf.estimator import Fusion
 from ldf.learn import Learned, learn
@@ -76,8 +77,8 @@ PLAIN = {kind: names[0] for kind, names in NAMES.items()}
 COMPOUND = {kind: names[1] for kind, names in NAMES.items()}
 
 
-def table(y: dict[str, np.ndarray]) -> Table:
-    return Table(X, y, np.ones(M, bool), np.ones(M))
+def table(y: dict[str, np.ndarray], rows: int = M) -> Table:
+    return Table(X[:rows], y, np.ones(rows, bool), np.ones(rows))
 
 
 @cache
@@ -95,7 +96,8 @@ def pseudo(fit: Learned) -> Any:
 
 
 def log_likelihood(fit: Learned, y: dict[str, np.ndarray]) -> float:
-    return float(fit.log_score(fit.said(X), y).sum())
+    rows = len(next(iter(y.values())))
+    return float(fit.log_score(fit.said(X[:rows]), y).sum())
 
 
 def coefficients(fit: Learned) -> np.ndarray:
@@ -362,6 +364,29 @@ def test_penalised_least_squares_are_scikit_learns() -> None:
     )
     close(scale * fit.trained[0].weights["slope"][0, :, 0], book.coef_, rtol=1e-5)
     close(pseudo(fit).t / pseudo(fit).n, book.predict(Z[:, 1:]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["binomial", "beta-binomial"])
+def test_of_several_penalties_that_is_taken_which_suits_unseen_rows(name: str) -> None:
+    """And with it there is one fit, to all training rows: nothing is averaged or corrected."""
+    few = table({key: values[:60] for key, values in Y["Binomial"].items()}, 60)
+    penalties = (30.0, 0.3, 0.03, 1e-3)
+
+    def fitted(penalty: Any, parts: int) -> Learned:
+        spec = baselines(FAMILIES["Binomial"], penalty, "standard")[name]
+        spec = replace(spec, ensemble=replace(spec.ensemble, parts=parts))
+        return learn(spec, few, seed=0)[0]
+
+    def unseen(penalty: float) -> float:
+        fit = fitted(penalty, PARTS)
+        return float(fit.log_score(fit.said(few.x, fit.part), few.y).sum())
+
+    best = max(penalties, key=unseen)
+    (found,) = learn(baselines(FAMILIES["Binomial"], penalties, "standard")[name], few, seed=0)
+    assert best in penalties[1:-1]  # neither the strongest nor the weakest
+    close(log_likelihood(found, few.y), log_likelihood(fitted(best, 1), few.y), rtol=1e-8)
+    seen = [log_likelihood(fitted(penalty, 1), few.y) for penalty in penalties]
+    assert (np.diff(seen) > 0).all()  # the weaker, the better for those that it has seen
 
 
 # --- what they say of θ and of new data ---------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 from quality import boosted
 
 import ldf
-from ldf.baselines import PENALTY, regression
+from ldf.baselines import regression
 from ldf.learn import learn
 from ldf.mappings import Linear
 from ldf.spec import Spec
@@ -25,7 +25,7 @@ def fusion(task: Task) -> Counts:
 
 def trees(task: Task) -> Counts:
     x = np.concatenate([task.data.x, boosted(task.data, task.training, task.seed)], 1)
-    return learned(task, regression(task.data.family, Linear(), PENALTY, "power"), x)
+    return learned(task, regression(task.data.family, Linear(), 1e-3, "power"), x)
 
 
 def learned(task: Task, spec: Spec, x: np.ndarray) -> Counts:

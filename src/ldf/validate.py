@@ -234,7 +234,8 @@ def cross_validate(
 
     Folds are stratified by the empirical rate; whole groups if the model has a `group`; spatial
     blocks with a `buffer` around them if the model has a `geometry`; forward in time by the column
-    `time`; or a Split of your own. `baselines` are "all", some by name, or None; they see no
+    `time`; or a Split of your own. `baselines` are "all", some by name, or None: each is one
+    regression under the penalty that suits training rows which a fit has not seen. They see no
     images, series or items. `progress` is called with what is learned, and how many of how many are
     done.
     """
