@@ -7,20 +7,28 @@ plain loop one would write, where a few of the same fits are trained to their en
 all 100 is what these took, times how many more there are; and all 100 at once by `torch.func.vmap`,
 to their end. Likewise ldf has as many fits in the program at once as is quickest for ones so small.
 
-    python bench/fit.py [--torch-fits 5] [--places 5] [--lanes 2]
+All take as many steps an epoch, each by as many rows that teach. A fit of the loop has only its own
+rows and takes 256 at once, and what is left. Where fits share a batch, a fifth of its rows teach a
+given fit nothing: it is larger by so much. Only steps of fits that have not stopped count.
 
-PyTorch is not among the pinned packages: pip install torch==2.13.0, or be told only of ldf.
+    python bench/fit.py [--torch-fits 5] [--places 5] [--lanes 2] [--page FILE] [--alone]
+
+`make bench-fit` installs PyTorch, which is not among the pinned packages: under its plain name
+there is another build for each kind of machine. --alone measures ldf without it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from machine import measured_with
 
 import ldf
 from ldf.datasets import district
@@ -30,7 +38,23 @@ from ldf.model import Model
 
 FOLDS, RESTARTS = 10, 10
 PRIOR, RATE, PENALTY = (0.005316, 1.55), 0.005418707, 1.74e-7
-SCHEDULE = Schedule(places=5)
+BATCH = 256  # rows that teach, in one step
+
+
+class Measured(NamedTuple):
+    """One way of training."""
+
+    name: str
+    threads: int
+    seconds: float  # the whole protocol, whatever is compiled included
+    rate: float  # optimiser steps a second of fits that had not stopped, compiled already
+    score: float  # of the watched rows; the median over fits
+
+    def told(self) -> str:
+        return (
+            f"{self.name} ({self.threads} threads): {self.rate:,.0f} steps a second, whole "
+            f"protocol in {self.seconds:,.1f} s, median score {self.score:.3f}"
+        )
 
 
 def protocol(seed: int = 0) -> dict[str, np.ndarray]:
@@ -76,42 +100,89 @@ def ours(data: dict[str, np.ndarray], schedule: Schedule) -> tuple[float, int, n
     return time.perf_counter() - begin, found.steps, found.score
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--torch-fits", type=int, default=5)
-    parser.add_argument("--places", type=int, default=SCHEDULE.places)
-    parser.add_argument("--lanes", type=int, default=SCHEDULE.lanes)
-    options = parser.parse_args()
-    wanted = options.torch_fits
-    schedule = SCHEDULE._replace(places=options.places, lanes=options.lanes)
-    data = protocol()
-    seconds, steps, scores = ours(data, schedule)
-    print(f"ldf: {FOLDS * RESTARTS} fits in {seconds:.1f} s with compiling, {steps:,} steps,")
-    print(f"     {steps / seconds:,.0f} a second; median score {np.median(scores):.3f}")
-    again, steps_again, _ = ours(data, schedule)
-    print(f"     compiled already: {again:.1f} s, {steps_again / again:,.0f} steps a second")
-    try:
-        import fit_torch
-    except ImportError:
-        print("PyTorch is not installed: pip install torch==2.13.0 to compare")
-        return
-    rule = fit_torch.Protocol(
-        PRIOR, RATE, PENALTY, schedule.batch, schedule.patience, schedule.epochs
-    )
+def schedule_of(data: dict[str, np.ndarray], places: int, lanes: int) -> Schedule:
+    """With as many steps an epoch as a fit needs that takes its own rows by 256."""
+    steps = -(-int(data["training"].sum(1).max()) // BATCH)
+    return Schedule(batch=-(-len(data["trials"]) // steps), places=places, lanes=lanes)
+
+
+def by_ldf(data: dict[str, np.ndarray], schedule: Schedule) -> tuple[Measured, np.ndarray]:
+    seconds, _, scores = ours(data, schedule)
+    again, steps, _ = ours(data, schedule)
+    rate = steps / again
+    return Measured("ldf", schedule.lanes, seconds, rate, float(np.median(scores))), scores
+
+
+def by_torch(
+    data: dict[str, np.ndarray], schedule: Schedule, fits: int, scores: np.ndarray
+) -> list[Measured]:
+    import fit_torch
+
+    rule = fit_torch.Protocol(PRIOR, RATE, PENALTY, BATCH, schedule.patience, schedule.epochs)
     threads = faster(lambda t: fit_torch.loop(data, rule._replace(epochs=30), 1, t))
-    took, taken, found = fit_torch.loop(data, rule, wanted, threads)
-    whole = took / wanted * FOLDS * RESTARTS
-    print(f"PyTorch loop, {threads} thread(s): {wanted} fits in {took:.1f} s, {taken:,} steps,")
-    print(
-        f"     {taken / took:,.0f} a second; all fits would take {whole:.0f} s; "
-        f"median score {np.median(found):.3f} (ours on these: {np.median(scores[:wanted]):.3f})"
-    )
-    compare(steps_again / again, seconds, taken / took, whole)
+    took, taken, found = fit_torch.loop(data, rule, fits, threads)
+    median, whole = float(np.median(found)), took / fits * FOLDS * RESTARTS
+    print(f"{fits} fits of the loop took {took:.1f} s and {taken:,} steps: median score", end=" ")
+    print(f"{median:.3f}, of ldf's same fits {np.median(scores[:fits]):.3f}")
+    loop = Measured(f"PyTorch, loop, by {fits} of the fits", threads, whole, taken / took, median)
+    rule = rule._replace(batch=schedule.batch)
     threads = faster(lambda t: fit_torch.together(data, rule._replace(epochs=10), t))
     took, taken, found = fit_torch.together(data, rule, threads)
-    print(f"PyTorch vmap, {threads} thread(s): {len(found)} fits in {took:.1f} s, {taken:,} steps,")
-    print(f"     {taken / took:,.0f} a second; median score {np.median(found):.3f}")
-    compare(steps_again / again, seconds, taken / took, took)
+    vmap = Measured("PyTorch, vmap", threads, took, taken / took, float(np.median(found)))
+    return [loop, vmap]
+
+
+def page(every: list[Measured], shape: str) -> str:
+    lines = [
+        measured_with("ldf", "jax", "numpy", "torch"),
+        "",
+        f"{shape} Steps are of fits that have not stopped, compiled already; the whole protocol is "
+        "with compiling.",
+        "",
+        "| | threads | steps a second | whole protocol | ldf: steps a second | ldf: less time "
+        "| median score |",
+        "|:--|--:|--:|--:|--:|--:|--:|",
+    ]
+    ldf, *others = every
+    for own in every:
+        beside = " | "
+        if own in others:
+            beside = f"{ldf.rate / own.rate:.1f} times | {own.seconds / ldf.seconds:.1f} times"
+        lines.append(
+            f"| {own.name} | {own.threads} | {own.rate:,.0f} | {own.seconds:,.1f} s "
+            f"| {beside} | {own.score:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--torch-fits", type=int, default=5)
+    parser.add_argument("--places", type=int, default=5)
+    parser.add_argument("--lanes", type=int, default=2)
+    parser.add_argument("--page", type=Path, help="write the table as Markdown")
+    parser.add_argument("--alone", action="store_true", help="without PyTorch")
+    options = parser.parse_args()
+    if not options.alone and importlib.util.find_spec("torch") is None:
+        raise SystemExit("PyTorch is not installed: pip install torch==2.13.0, or give --alone")
+    data = protocol()
+    schedule = schedule_of(data, options.places, options.lanes)
+    rows = float(data["training"].sum(1).mean())
+    steps = -(-len(data["trials"]) // schedule.batch)
+    shape = (
+        f"{FOLDS * RESTARTS} fits; {steps} steps an epoch, each by {rows / steps:.0f} rows that "
+        f"teach (ldf and vmap: of {schedule.batch} that all fits share)."
+    )
+    print(shape, flush=True)
+    own, scores = by_ldf(data, schedule)
+    print(own.told(), flush=True)
+    every = [own]
+    if not options.alone:
+        every += by_torch(data, schedule, options.torch_fits, scores)
+    text = page(every, shape)
+    print(f"\n{text}")
+    if options.page:
+        options.page.write_text(text)
 
 
 def faster(run: Callable[[int], tuple[float, int, Any]]) -> int:
@@ -119,13 +190,6 @@ def faster(run: Callable[[int], tuple[float, int, Any]]) -> int:
     run(1)  # the first is slow for reasons of its own
     rates = {threads: run(threads) for threads in (1, 2)}
     return max(rates, key=lambda threads: rates[threads][1] / rates[threads][0])
-
-
-def compare(rate: float, seconds: float, their_rate: float, their_seconds: float) -> None:
-    print(
-        f"     steps a second: ldf {rate / their_rate:.1f} times; "
-        f"whole protocol, compiling counted: {their_seconds / seconds:.1f} times less time"
-    )
 
 
 if __name__ == "__main__":

@@ -1,19 +1,22 @@
 """How well the defaults predict held-out units on real data, beside what people use.
 
 For each set of the data folder and each way of splitting it (random folds; folds of whole states,
-regions or blocks of land where there are some), all models are fitted on the same folds with the
-same preprocessing:
+regions or blocks of land where there are some), all models are fitted on the same folds. The
+regressions get power-transformed columns and find their penalty by training rows that a fit has not
+seen; ldf's members get power-transformed columns or standardised ones.
 
     ldf   the default ensemble
     M0    intercept only
     GLM   the plain regression
     M1    the compound regression with one precision (the paper's baseline)
     M2    the same with a log-linear precision
-    M4    boosted trees for the mean, whose out-of-fold prediction is one more column of M2
+    M4    boosted trees for the mean, with a precision that varies (`boosted.py`)
 
-and scored by the mean log-predictive of a held-out unit. The lead is ldf minus the best of the
+They are scored by the mean log-predictive of a held-out unit. The lead is ldf minus the best of the
 others, with the standard error of the paired difference, by groups where there are some. Then,
 whether the sets that ldf gives hold what they should, and whether its randomised PIT is uniform.
+It ends with an error if a lead is below −1 standard error, if the mean lead is not positive, or if
+a score is not a number.
 
     python bench/quality.py [--data ../shared/data] [--sets a,b] [--rows 20000] [--folds 5]
                             [--out numbers.json] [--page docs/quality-measured.md]
@@ -25,23 +28,21 @@ import argparse
 import json
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from boosted import trees
+from machine import measured_with
 from scipy.stats import norm
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
 
 import ldf
 from ldf import assess, folds
-from ldf.baselines import NAMES, regression
+from ldf.baselines import NAMES
 from ldf.data import Columns, Data
-from ldf.mappings import Linear
-from ldf.table import Table, empirical_rate
 from ldf.validate import Answer, answer
 
 # Which rows are neighbours: a column, or two coordinates that are cut into blocks.
@@ -60,8 +61,9 @@ REGIONS: dict[str, Any] = {
     "chem97_schools": "lea",
 }
 FOUR = ["ntl_dmsp", "log_popdens", "dist_road", "dist_boma"]
-BINS = 255
 SHORT = {"ldf": "ldf", "intercept": "M0"}
+MODELS = ("ldf", "M0", "GLM", "M1", "M2", "M4")
+PACKAGES = "ldf", "jax", "numpy", "scipy", "scikit-learn", "xgboost"
 
 
 class Set(NamedTuple):
@@ -105,77 +107,11 @@ def load(folder: Path, name: str, rows: int) -> Set:
     return Set(name, frame, family, columns, region)
 
 
-def in_bins(x: np.ndarray) -> np.ndarray:
-    """Columns of at most as many values as scikit-learn's trees tell apart. They would cut weighted
-    columns by sorting them once for each of 255 bins, ten times the trees' own time."""
-    binned = x.copy()
-    for own in binned.T:
-        if len(np.unique(own)) > BINS:
-            cuts = np.unique(np.nanquantile(own, np.linspace(0, 1, BINS + 1)[1:-1]))
-            own[:] = np.where(np.isnan(own), np.nan, np.searchsorted(cuts, own))
-    return binned
-
-
-def boosted(data: Data, training: np.ndarray, seed: int) -> np.ndarray:
-    """The link of boosted trees as columns: out of fold for training rows."""
-    kind = type(data.family).__name__
-    x = in_bins(data.x)
-
-    def link(learn: np.ndarray, ask: np.ndarray) -> np.ndarray:
-        if kind in ("Binomial", "Multinomial", "NestedMultinomial"):
-            counts = data.y.get("counts")
-            if counts is None:
-                k, n = data.y["successes"], data.y["trials"]
-                counts = np.stack([n - k, k], -1)
-            some = counts[learn]
-            rows, label = np.nonzero(some)
-            trees = HistGradientBoostingClassifier(
-                max_iter=200, learning_rate=0.05, max_leaf_nodes=8, min_samples_leaf=20
-            ).fit(x[learn][rows], label, sample_weight=some[rows, label] / some[some > 0].mean())
-            shares = np.full((ask.sum(), counts.shape[1]), 1e-6)
-            shares[:, trees.classes_] = np.clip(trees.predict_proba(x[ask]), 1e-6, 1)
-            return np.log(shares[:, 1:] / shares[:, :1])
-        if kind == "Poisson":
-            y, n = data.y["count"], data.y["exposure"]
-            trees = HistGradientBoostingRegressor(
-                loss="poisson", max_iter=200, learning_rate=0.05, max_leaf_nodes=8
-            )
-            scale = y[learn].sum() / n[learn].sum()
-            trees.fit(x[learn], y[learn] / n[learn] / scale, sample_weight=n[learn] * scale)
-            return np.log(np.clip(trees.predict(x[ask]), 1e-6, None))[:, None]
-        y, n = data.y["mean"], data.y["n"]
-        trees = HistGradientBoostingRegressor(max_iter=200, learning_rate=0.05, max_leaf_nodes=8)
-        return trees.fit(x[learn], y[learn], sample_weight=n[learn]).predict(x[ask])[:, None]
-
-    everywhere = np.ones(len(x), bool)
-    tasks = [(training, everywhere)]
-    at = np.flatnonzero(training)
-    rate = empirical_rate(data.family, data.y, data.seen)
-    for learn, hold in folds.stratified(rate[training], 5, seed):
-        mask, ask = np.zeros(len(x), bool), np.zeros(len(x), bool)
-        mask[at[learn]], ask[at[hold]] = True, True
-        tasks.append((mask, ask))
-
-    def by_one_thread(task: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        with threadpool_limits(1, "openmp"):
-            return link(*task)
-
-    # Two forests side by side rather than each tree by two threads, which wait for each other.
-    with ThreadPoolExecutor(2) as pool:
-        links = list(pool.map(by_one_thread, tasks))
-    found = links[0]
-    for (_, ask), own in zip(tasks[1:], links[1:], strict=True):
-        found[ask] = own
-    return found
-
-
 def trees_answer(data: Data, split: folds.Split, seed: int) -> Answer:
     """M4: one fold after the other, since each has columns of its own."""
-    spec = regression(data.family, Linear(), 1e-3, "power")
     parts = []
     for training, held in zip(split.training, split.held, strict=True):
-        x = np.concatenate([data.x, boosted(data, training, seed)], 1)
-        table = Table(x, data.y, data.seen, data.weight)
+        spec, table = trees(data, training & data.seen, seed)
         parts.append(answer(spec, table, folds.Split(training[None], held[None]), seed))
     score = np.nanmax(np.stack([part.log_score for part in parts]), 0)
     return Answer(parts[0].learned, None, score)
@@ -243,8 +179,7 @@ def run(of: Set, blocked: bool, number: int, seed: int = 0) -> dict[str, Any]:
 
 
 def show(row: dict[str, Any]) -> None:
-    names = ("ldf", "M0", "GLM", "M1", "M2", "M4")
-    scores = "  ".join(f"{name} {row[name]:.4f}" for name in names)
+    scores = "  ".join(f"{name} {row[name]:.4f}" for name in MODELS)
     print(f"{row['set']} ({row['split']}, {row['units']:,} units, {row['columns']} columns)")
     print(f"  {scores}")
     z = row["ahead"] / row["error"]
@@ -276,10 +211,27 @@ def beyond(rows: list[dict[str, Any]]) -> str:
     return f"Checks beyond two standard errors: {'; '.join(told)}."
 
 
-def page(rows: list[dict[str, Any]]) -> str:
+def failures(rows: list[dict[str, Any]]) -> list[str]:
+    """What the bench holds the defaults to, and they do not reach."""
+    found = []
+    for row in rows:
+        where = f"{row['set']} ({row['split']})"
+        wrong = [name for name in MODELS if not np.isfinite(row[name])]
+        if wrong:
+            found.append(f"{where}: the score of {', '.join(wrong)} is not a number")
+        elif row["ahead"] < -row["error"]:
+            behind = f"{-row['ahead']:.4f} ± {row['error']:.4f}"
+            found.append(f"{where}: ldf is {behind} behind {row['best']}")
+    if not np.mean([row["ahead"] for row in rows]) > 0:
+        found.append("ldf is not ahead on average")
+    return found
+
+
+def page(rows: list[dict[str, Any]], took: str) -> str:
     """The numbers as tables in Markdown."""
-    names = ("ldf", "M0", "GLM", "M1", "M2", "M4")
     lines = [
+        measured_with(*PACKAGES),
+        "",
         "By how much ldf leads the best of the others, in mean log score of a held-out unit:",
         "",
         "| set | folds | units | columns | best other | lead | in SE |",
@@ -296,11 +248,11 @@ def page(rows: list[dict[str, Any]]) -> str:
         f"Over {len(rows)} splits the lead is {gain:+.4f} on average; the smallest is "
         f"{z.min():+.1f} SE; in {int((z < 0).sum())} it is negative. The scores themselves:",
         "",
-        "| set | folds | " + " | ".join(names) + " |",
-        "|:--|:--|" + "--:|" * len(names),
+        "| set | folds | " + " | ".join(MODELS) + " |",
+        "|:--|:--|" + "--:|" * len(MODELS),
     ]
     for row in rows:
-        scores = " | ".join(f"{row[name]:.4f}" for name in names)
+        scores = " | ".join(f"{row[name]:.4f}" for name in MODELS)
         lines.append(f"| {row['set']} | {row['split']} | {scores} |")
     lines += [
         "",
@@ -326,7 +278,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         lines.append(
             f"| {row['set']} | {row['split']} | {' | '.join(cells)} | {p:.2f} | {shares} |"
         )
-    lines += ["", f"Of class counts the worst class is shown. {beyond(rows)}"]
+    lines += ["", f"Of class counts the worst class is shown. {beyond(rows)}", "", took]
     return "\n".join(lines) + "\n"
 
 
@@ -350,7 +302,7 @@ def main() -> None:
         scored.insert(scored.index(extra.partition("__")[0]) + 1, extra)
     names = options.sets.split(",") if options.sets else scored
     rows = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
-    done = {(row["set"], row["split"]) for row in rows}
+    done, begin = {(row["set"], row["split"]) for row in rows}, time.perf_counter()
     tasks = [
         Task(options.data, name, split == "blocked", options.rows, options.folds)
         for name in names
@@ -370,10 +322,19 @@ def main() -> None:
             if options.out:
                 options.out.write_text(json.dumps(rows, indent=1))
             if options.page:
-                options.page.write_text(page(rows))
+                options.page.write_text(page(rows, time_of(rows, len(done), begin)))
     gains = np.array([row["ahead"] for row in rows])
     z = np.array([row["ahead"] / row["error"] for row in rows])
     print(f"{len(rows)} splits: ahead by {gains.mean():+.4f} on average, worst {z.min():+.1f} SE")
+    print(time_of(rows, len(done), begin))
+    if failures(rows):
+        raise SystemExit("\n".join(failures(rows)))
+
+
+def time_of(rows: list[dict[str, Any]], before: int, begin: float) -> str:
+    minutes = (time.perf_counter() - begin) / 60
+    told = f"{len(rows) - before} splits, two at a time, took {minutes:.0f} minutes"
+    return f"{told}; {before} had been measured before." if before else f"{told}."
 
 
 if __name__ == "__main__":

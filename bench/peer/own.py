@@ -1,16 +1,14 @@
-"""ldf itself, and the boosted trees of bench/quality.py with a fitted dispersion."""
+"""ldf itself, and the boosted trees of bench/boosted.py with a fitted dispersion."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from quality import boosted
+from boosted import trees as with_trees
 
 import ldf
-from ldf.baselines import regression
 from ldf.learn import learn
-from ldf.mappings import Linear
 from ldf.spec import Spec
 from ldf.table import Table
 
@@ -20,18 +18,16 @@ from .task import Task
 
 def fusion(task: Task) -> Counts:
     data = task.data
-    return learned(task, ldf.Fusion(data.family, {}, [], seed=task.seed).spec(data), data.x)
+    table = Table(data.x, data.y, data.seen, data.weight, data.group)
+    return learned(task, ldf.Fusion(data.family, {}, [], seed=task.seed).spec(data), table)
 
 
 def trees(task: Task) -> Counts:
-    x = np.concatenate([task.data.x, boosted(task.data, task.training, task.seed)], 1)
-    return learned(task, regression(task.data.family, Linear(), 1e-3, "power"), x)
+    return learned(task, *with_trees(task.data, task.training, task.seed))
 
 
-def learned(task: Task, spec: Spec, x: np.ndarray) -> Counts:
-    data = task.data
-    table = Table(x, data.y, data.seen, data.weight, data.group)
-    said = learn(spec, table, task.seed, task.training[None])[0].said(x[task.held])
+def learned(task: Task, spec: Spec, table: Table) -> Counts:
+    said = learn(spec, table, task.seed, task.training[None])[0].said(table.x[task.held])
     return counts(task, said.natural, said.share)
 
 
