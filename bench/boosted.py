@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from ldf import folds
-from ldf.baselines import PENALTIES, regression
+from ldf.baselines import regression, search
 from ldf.data import Data
 from ldf.mappings import Linear, Weights
 from ldf.preprocess import Preprocess
@@ -120,6 +120,7 @@ def trees(data: Data, training: np.ndarray, seed: int) -> tuple[Spec, Table]:
     said = links(data, training, seed)
     columns = Preprocess.learn("power", data.x[training]).apply(data.x)
     said_standard = Preprocess.learn("standard", said[training]).apply(said)
-    spec = regression(data.family, BesideLinks(links=said.shape[1]), PENALTIES, "none")
+    mapping = BesideLinks(links=said.shape[1])
+    spec = regression(data.family, mapping, preprocess="none", **search(len(data)))
     x = np.concatenate([columns, said_standard], 1)
     return spec, Table(x, data.y, data.seen, data.weight, data.group)

@@ -99,6 +99,13 @@ def test_baselines_by_name_or_none() -> None:
     assert models(["binomial", "intercept"]) == ["ldf", "intercept", "binomial"]
 
 
+def test_the_penalty_of_many_rows_is_looked_for_in_larger_steps() -> None:
+    few, many = (_baselines(ldf.Binomial(), BEST, rows=m)[BEST].ensemble for m in (100, 10_000))
+    assert (few.parts, many.parts) == (5, 2)
+    (few,), (many,) = few.members, many.members
+    assert few.penalties[::2] == many.penalties == (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
+
+
 def test_vectors_and_other_frames() -> None:
     model = fusion(*FAMILIES["multinomial"], ensemble=ONE)
     cv = cross_validate(model, pl.from_pandas(VILLAGES), ALTERNATE, None)

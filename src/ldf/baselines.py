@@ -16,8 +16,10 @@ training rows, and its penalty that under which these are likeliest by fits that
 
 from __future__ import annotations
 
+from typing import Any
+
 from ldf import check
-from ldf.ensemble import Ensemble, Member
+from ldf.ensemble import LARGE, Ensemble, Member
 from ldf.families.base import Family
 from ldf.mappings import Linear
 from ldf.spec import Spec
@@ -35,13 +37,21 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 PARTS = 5  # of the training rows, each left out in turn, where the penalty is to be found
 
 
+def search(rows: int) -> dict[str, Any]:
+    """Among which penalties, and by how many parts. Of many rows half tell nearly as much as all,
+    and penalties a decade apart nearly the same."""
+    many = rows >= LARGE
+    return {"penalty": PENALTIES[::2] if many else PENALTIES, "parts": 2 if many else PARTS}
+
+
 def baselines(
     family: Family,
     penalty: float | tuple[float, ...] = PENALTIES,
     preprocess: str = "power",
+    parts: int = PARTS,
 ) -> dict[str, Spec]:
     """The regressions of a family, by name. Of several penalties each training set takes the one
-    that explains rows best that a fit has not seen."""
+    that explains rows best that a fit has not seen, each of so many parts left out in turn."""
     kind = type(family).__name__
     if kind not in NAMES:
         remedy = f"there are some for {', '.join(NAMES)}"
@@ -56,7 +66,7 @@ def baselines(
     if kind == "Poisson":
         mappings[f"{compound}, constant exposure"] = Linear(True)
     return {
-        name: regression(family, mapping, penalty, preprocess, certain=name == plain)
+        name: regression(family, mapping, penalty, preprocess, name == plain, parts)
         for name, mapping in mappings.items()
     }
 
@@ -67,11 +77,12 @@ def regression(
     penalty: float | tuple[float, ...] = 0.0,
     preprocess: str = "standard",
     certain: bool = False,
+    parts: int = PARTS,
 ) -> Spec:
     """One linear mapping, with no prior beside it and nothing corrected afterwards."""
     if mapping.constant_count and mapping.constant_rate:
         penalty = 0.0  # there is no slope to hold back
     member = Member(mapping, preprocess, penalty=penalty)
-    parts = PARTS if len(member.penalties) > 1 else 1
+    parts = parts if len(member.penalties) > 1 else 1
     ensemble = Ensemble((member,), parts=parts, combine="equal")
     return Spec(family, ensemble, prior="none", certain=certain)

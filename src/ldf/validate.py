@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from ldf import assess, check, folds, frame, notebook
-from ldf.baselines import NAMES
+from ldf.baselines import NAMES, search
 from ldf.baselines import baselines as regressions
 from ldf.data import Data, read
 from ldf.folds import Split
@@ -242,7 +242,7 @@ def cross_validate(
     data = read(table, model.family_of(), model.columns())
     split = _split(model, data, table, folds, buffer, time)
     specs: dict[str, Spec] = {"ldf": model.spec(data)}
-    specs |= _baselines(data.family, baselines, model.preprocess)
+    specs |= _baselines(data.family, baselines, model.preprocess, len(data))
     rows = model.table(table, data)
     # What people use today does not read images: regressions see the columns of tables.
     tables = rows._replace(x=data.x[:, data.schema.tabular])
@@ -264,12 +264,15 @@ def _of(model: str, progress: Tell | None) -> Tell | None:
 
 
 def _baselines(
-    family: Any, wanted: str | Iterable[str] | None, preprocess: str | None = None
+    family: Any,
+    wanted: str | Iterable[str] | None,
+    preprocess: str | None = None,
+    rows: int = 0,
 ) -> dict[str, Spec]:
     """All there are of the family, some by their names, or none; preprocessed as the model is."""
     if not wanted or (wanted == "all" and type(family).__name__ not in NAMES):
         return {}
-    known = regressions(family, preprocess=preprocess or "power")
+    known = regressions(family, preprocess=preprocess or "power", **search(rows))
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     for name in names:
         check.one_of("baselines", name, ("all", *known))
