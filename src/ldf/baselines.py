@@ -32,6 +32,7 @@ NAMES = {
     "NestedMultinomial": ("continuation-ratio", "generalised-dirichlet-multinomial"),
     "Gaussian": ("least-squares", "random-effect"),
 }
+PENALTY = 1e-3  # of the regression that an objective compares with, which is learned in each fold
 # From where little is left of a slope to where little holds it back.
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 PARTS = 5  # of the training rows, each left out in turn, where the penalty is to be found
