@@ -307,7 +307,10 @@ class SummedModel(Model):
             terms = self.terms(weights, ground, x, dropout, drawn, kept, read)
             found.append((sum(terms[1:], start=terms[0]), counts / number))
         found += [(self.from_outputs(own.alone, ground), there[:, n]) for n, own in read.items()]
-        return [(self.log_predictive_given(pseudo, ground, y), of) for pseudo, of in found]
+        # Side by side, to be compiled once.
+        every = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[pseudo for pseudo, _ in found])
+        told = jax.vmap(lambda pseudo: self.log_predictive_given(pseudo, ground, y))(every)
+        return list(zip(told, [of for _, of in found], strict=True))
 
     def _taught(self, there: Array, alone: int, noise: Array | None) -> list[tuple[Array, Any]]:
         """Which sources rows are taken to have, and which rows it takes some from. So many sources
