@@ -103,7 +103,7 @@ def test_a_frame_may_lack_a_source_altogether() -> None:
 def test_without_any_source_the_posterior_is_the_prior(prior: str, times: int) -> None:
     """A weak one is a tenth of what is known of all units: a bare row has the whole."""
     given = ldf.Binomial().prior(successes=1.5, failures=2.5) if prior == "given" else prior
-    line = Ensemble((Member(Linear()),), parts=2)
+    line = Ensemble((Member(Linear()),), parts=1)
     fitted = Fusion("binomial", PRIMARY, SOURCES, prior=given, ensemble=line).fit(VILLAGES)
     every = [name for own in SOURCES.values() for name in own]
     bare = VILLAGES.drop(columns=every)[:3]
