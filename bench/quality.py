@@ -63,7 +63,7 @@ REGIONS: dict[str, Any] = {
 FOUR = ["ntl_dmsp", "log_popdens", "dist_road", "dist_boma"]
 SHORT = {"ldf": "ldf", "intercept": "M0"}
 MODELS = ("ldf", "M0", "GLM", "M1", "M2", "M4")
-PACKAGES = "ldf", "jax", "numpy", "scipy", "scikit-learn", "xgboost"
+PACKAGES = "ldf", "jax", "numpy", "scipy", "scikit-learn", "xgboost-cpu"
 
 
 class Set(NamedTuple):
