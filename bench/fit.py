@@ -11,7 +11,7 @@ All take as many steps an epoch, each by as many rows that teach. A fit of the l
 rows and takes 256 at once, and what is left. Where fits share a batch, a fifth of its rows teach a
 given fit nothing: it is larger by so much. Only steps of fits that have not stopped count.
 
-    python bench/fit.py [--torch-fits 5] [--places 5] [--lanes 2] [--page FILE] [--alone]
+    python bench/fit.py [--torch-fits 5] [--places 4] [--lanes 2] [--page FILE] [--alone]
 
 `make bench-fit` installs PyTorch, which is not among the pinned packages: under its plain name
 there is another build for each kind of machine. --alone measures ldf without it.
@@ -158,7 +158,7 @@ def page(every: list[Measured], shape: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--torch-fits", type=int, default=5)
-    parser.add_argument("--places", type=int, default=5)
+    parser.add_argument("--places", type=int, default=4)
     parser.add_argument("--lanes", type=int, default=2)
     parser.add_argument("--page", type=Path, help="write the table as Markdown")
     parser.add_argument("--alone", action="store_true", help="without PyTorch")

@@ -93,8 +93,9 @@ def test_steps_beside_a_curve_are_found_and_each_is_worth_what_it_is() -> None:
     learn, new = villages(800, 1), villages(2000, 2)
     schedule = Schedule(epochs=600, patience=15, chunk=5, places=4, lanes=1)
     line = Ensemble((Member(Linear(), learning_rate=0.05),), parts=4, schedule=schedule)
-    straight = Fusion("binomial", PRIMARY, SOURCES, ensemble=line).fit(learn)
-    steps = Fusion("binomial", PRIMARY, SOURCES, ensemble=line, mapping=STEPS).fit(learn)
+    words: dict[str, Any] = {"ensemble": line, "independent": True}  # as they are here
+    straight = Fusion("binomial", PRIMARY, SOURCES, **words).fit(learn)
+    steps = Fusion("binomial", PRIMARY, SOURCES, mapping=STEPS, **words).fit(learn)
     assert "4 fits by backfitting, best after" in steps.status_
     gain = steps.log_scores(new) - straight.log_scores(new)
     gain = gain[np.isfinite(gain)]

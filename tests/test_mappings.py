@@ -302,7 +302,8 @@ def test_sources_have_knots_of_their_own() -> None:
     z = fitted.learned_.trained[0].preprocess.apply(fitted._read(frame)[0].x)
     for own, column, there in ((first, 0, frame["a"].notna()), (second, 1, frame["b"].notna())):
         wanted = np.quantile(z[there, column], 0.975)
-        assert own["fixed"]["last"][0, 0] == pytest.approx(wanted, rel=1e-6)
+        for mapping in (own["beside"], own["alone"]):
+            assert mapping["fixed"]["last"][0, 0] == pytest.approx(wanted, rel=1e-6)
 
 
 def test_splines_are_components_of_a_mixture() -> None:
