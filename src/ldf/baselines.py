@@ -36,15 +36,15 @@ PENALTY = 1e-3  # of the regression that an objective compares with, which is le
 # From where little is left of a slope to where little holds it back.
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 PARTS = 5  # of the training rows, each left out in turn, where the penalty is to be found
-MANY = 1000  # rows, from which on it is looked for in larger steps
+MANY = 1000  # rows, from which on fewer parts do
 
 
 def search(rows: int) -> dict[str, Any]:
     """Among which penalties, and by how many parts. Of many rows some tell nearly as much as all,
-    and penalties a decade apart nearly the same."""
-    if rows < MANY:
-        return {"penalty": PENALTIES, "parts": PARTS}
-    return {"penalty": PENALTIES[::2], "parts": 3 if rows < LARGE else 2}
+    and of very many penalties a decade apart nearly the same."""
+    if rows >= LARGE:
+        return {"penalty": PENALTIES[::2], "parts": 2}
+    return {"penalty": PENALTIES, "parts": PARTS if rows < MANY else 3}
 
 
 def baselines(
