@@ -276,6 +276,16 @@ def test_em_bounds_only_the_likelihood() -> None:
     step_of(Mixture(2), model_selection)  # the exact marginal takes any objective
 
 
+def test_a_mixture_of_regressions_is_solved_by_its_likelihood_alone() -> None:
+    line = ldf.Ensemble((ldf.Member(Linear()),), parts=1)
+    of = ldf.Fusion(
+        "binomial", {"successes": "successes", "trials": "trials"}, ["a", "b"],
+        structure=Mixture(2), ensemble=line, objective="model-selection",
+    )  # fmt: skip
+    with pytest.raises(ldf.DataError, match="a mixture of Linear mappings, which is solved by EM"):
+        of.fit(FRAME)
+
+
 # --- answers ------------------------------------------------------------------------------------
 
 FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], **Y})

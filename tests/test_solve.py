@@ -11,6 +11,7 @@ import ldf
 from ldf.ground import ground_of
 from ldf.mappings import Linear
 from ldf.model import Ground, Model
+from ldf.objective import model_selection
 from ldf.solve import Solved, solve
 from ldf.table import Table
 
@@ -97,6 +98,29 @@ def test_the_penalised_score_is_flat_at_the_solution_and_falls_around_it() -> No
         below, above = score(at - step), score(at + step)
         assert abs(above - below) / 2e-4 < 1e-7
         assert max(above, below) < found.score
+
+
+def test_what_is_climbed_is_the_objective_that_is_given() -> None:
+    """By the definition, in NumPy; where a row counts for nothing its reference may be any."""
+    weight = np.where(np.arange(M) < 150, 1.0, 0.0)
+    least = np.log1p(Y["trials"])  # a reference that knows nothing: all counts alike
+    reference = np.where(weight > 0, -least, np.nan)
+    more = {"objective": model_selection, "reference": reference}
+    found = solve(COMPOUND, COMPOUND.ground(), X, Y, weight, 0.02, **more)
+    assert found.converged
+
+    def score(at: np.ndarray) -> float:
+        slope, bias = at[:P], at[P:]
+        count, rate = np.exp(bias[0]), 1 / (1 + np.exp(-(X @ slope + bias[1])))
+        natural = COMPOUND.family.prior(count * rate, count * (1 - rate))
+        ahead = (COMPOUND.family.log_predictive(natural, **Y) + least)[:150]
+        return float((1 / (1 + np.exp(-ahead))).mean() - 0.02 * (slope**2).sum())
+
+    at = flat(found)
+    assert found.score == pytest.approx(score(at), rel=1e-12)
+    assert found.score > score(flat(solved(COMPOUND, X, Y, weight, 0.02))) + 1e-4
+    for step in 1e-3 * np.eye(P + 2):
+        assert max(score(at - step), score(at + step)) < found.score
 
 
 def test_a_penalty_shrinks_slopes_and_leaves_biases() -> None:

@@ -133,6 +133,7 @@ def solve(
         rng = np.random.default_rng(seed)
         start = model.prepared(model.init(rng, x.shape[1]), x[weight > 0], rng)
     x, y = _only(weight > 0, x), {name: _only(weight > 0, values) for name, values in y.items()}
+    reference = _only(weight > 0, np.broadcast_to(reference, len(x)))
     with jax.enable_x64(True):
         start = jax.tree.map(_double, start)
         held = jax.tree.map(_double, (ground, x, y, weight, penalty))
