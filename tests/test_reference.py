@@ -64,7 +64,8 @@ def test_a_model_that_is_not_fitted_is_learned_inside_each_training_set() -> Non
     saw = seen & (VILLAGES["asked"] > 0).to_numpy()
     for mine, rows in zip(found, every, strict=True):
         alone = cast("Fusion", clone(RIVAL)).fit(VILLAGES[rows])
-        np.testing.assert_allclose(mine[saw], alone.log_scores(VILLAGES)[saw], rtol=1e-9)
+        # As near as a solver comes that has other rows beside, which do not count.
+        np.testing.assert_allclose(mine[saw], alone.log_scores(VILLAGES)[saw], rtol=1e-7)
         np.testing.assert_allclose(mine[seen & ~saw], 0.0, atol=1e-15)  # nobody was asked
 
 
