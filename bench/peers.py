@@ -177,6 +177,7 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
         "| set | folds | units | columns | best peer | lead | in SE |",
         "|:--|:--|--:|--:|:--|--:|--:|",
     ]
+    leads = []
     for s in splits:
         others = {n: v for n, v in scores[s].items() if n != "ldf"}
         if "ldf" not in scores[s] or not others:
@@ -188,10 +189,13 @@ def quality(kept: dict[str, Any], names: list[str]) -> list[str]:
             gathered(kept[s], "ldf")["score"], gathered(kept[s], best)["score"],
             None if region is None else np.asarray(region)[rows],
         )  # fmt: skip
+        leads.append(ahead.mean)
         lead = f"{ahead.mean:+.4f} ± {ahead.standard_error:.4f}"
         z = ahead.mean / ahead.standard_error
         shape = f"{len(rows):,} | {kept[s]['columns']}"
         lines.append(f"| {s.replace('|', ' | ')} | {shape} | {best} | {lead} | {z:+.1f} |")
+    if leads:
+        lines += ["", f"The mean of these leads is {np.mean(leads):+.4f}."]
     lines += [
         "",
         "Share of held-out units inside their 90 % sets minus what these sets, being of whole "

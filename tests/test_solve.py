@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 import ldf
+from ldf.curvature import numbered
 from ldf.ground import ground_of
-from ldf.mappings import Linear
+from ldf.mappings import Linear, Mapping, Splines, split
 from ldf.model import Ground, Model
-from ldf.objective import model_selection
-from ldf.solve import Solved, solve
+from ldf.objective import maximum_likelihood, model_selection
+from ldf.solve import Solved, _bend, _double, _lost, solve
 from ldf.table import Table
 
 M, P = 200, 3
@@ -98,6 +101,47 @@ def test_the_penalised_score_is_flat_at_the_solution_and_falls_around_it() -> No
         below, above = score(at - step), score(at + step)
         assert abs(above - below) / 2e-4 < 1e-7
         assert max(above, below) < found.score
+
+
+COUNTS = {"binomial": Y, "poisson": {"count": Y["successes"], "exposure": Y["trials"] + 1.0}}
+COUNTS["classes"] = {"counts": np.random.default_rng(2).integers(0, 5, (M, 4)).astype(float)}
+FAMILIES = {
+    "binomial": ldf.Binomial(),
+    "poisson": ldf.Poisson(),
+    "classes": ldf.Multinomial(classes=4),
+    "nested": ldf.NestedMultinomial(classes=4),
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "mapping"),
+    [
+        *((name, Linear(by="counts")) for name in ("binomial", "classes", "nested")),
+        *((name, Linear()) for name in ("poisson", "classes", "nested")),
+        *(("nested", Linear(*constant)) for constant in ((True, False), (False, True))),
+        ("poisson", Linear(True, shape=True)),
+        ("nested", Splines(knots=4)),
+    ],
+)
+def test_second_derivatives_are_those_of_what_is_minimised(family: str, mapping: Mapping) -> None:
+    model = Model(FAMILIES[family], mapping)
+    y, rng = COUNTS.get(family, COUNTS["classes"]), np.random.default_rng(4)
+    weights = model.prepared(model.init(rng, P), X, rng)
+    with jax.enable_x64(True):
+        weights = jax.tree.map(_double, weights)
+        start = ravel_pytree(split(weights)[0])[0]
+        at = start + 0.2 * rng.normal(size=start.shape)
+        held = jax.tree.map(_double, (model.ground(), X, y, rng.integers(0, 3, M), 0.01))
+        of = (*held, maximum_likelihood, 0.0)
+        expected = jax.hessian(lambda flat: _lost(model, flat, weights, *of))(at)
+        np.testing.assert_allclose(_bend(model, at, weights, *held), expected, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("formulation", ["log", "rate", "counts"])
+def test_outputs_of_nested_classes_that_do_not_meet_are_moved_together(formulation: str) -> None:
+    meets = ldf.NestedMultinomial(classes=9).natural.meets(16, formulation)
+    assert numbered(meets).max() + 1 == (2 if formulation == "counts" else 3)
+    assert (numbered(np.ones((5, 5), bool)) == np.arange(5)).all()
 
 
 def test_what_is_climbed_is_the_objective_that_is_given() -> None:

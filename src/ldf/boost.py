@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ldf import check
+from ldf.curvature import Curvature
 from ldf.mappings import Linear, Weights
 from ldf.model import Ground, Model
 from ldf.objective import Objective, maximum_likelihood
@@ -172,16 +173,8 @@ def _compiled_slopes(
     slope = jax.grad(lambda at: log_predictive(at).sum())
     worth = jax.grad(lambda log_p: objective(log_p, reference).sum())
 
-    # The curvature in each output: those that do not meet are moved together.
-    meeting = model.family.natural.meeting(outputs.shape[1], model.mapping.formulation)
-    together = jnp.asarray(meeting == np.unique(meeting)[:, None], outputs.dtype)
-
-    def curvature(some: Array) -> Array:
-        along = jnp.broadcast_to(some, outputs.shape)
-        return jax.jvp(slope, (outputs,), (along,))[1] * some
-
     log_p, steep = log_predictive(outputs), slope(outputs)
-    bend = jax.vmap(curvature)(together).sum(0)
+    bend = Curvature.at(outputs, slope, model.meets).diagonal
     first, second = jax.jvp(worth, (log_p,), (jnp.ones_like(log_p),))
     return log_p, first[:, None] * steep, first[:, None] * bend + second[:, None] * steep**2
 

@@ -70,6 +70,11 @@ class Model(eqx.Module):
     def outputs(self) -> int:
         return self.family.outputs(self.mapping.formulation)
 
+    @property
+    def meets(self) -> np.ndarray:
+        """Which outputs' second derivatives are not zero: outputs × outputs."""
+        return self.family.natural.meets(self.outputs, self.mapping.formulation)
+
     def init(self, rng: np.random.Generator, inputs: int, width: int | None = None) -> Weights:
         """Random weights for so many columns."""
         return self.mapping.init(rng, inputs, self.outputs, width)

@@ -21,17 +21,15 @@ import scipy.optimize
 from jax.flatten_util import ravel_pytree
 from scipy.special import log_softmax, logsumexp, softmax
 
+from ldf.curvature import Curvature
 from ldf.mappings import Weights, count_weights, split, squared
-from ldf.mappings.basis import Basis
 from ldf.mixed import MixedModel
 from ldf.model import Ground, Model
 from ldf.objective import Objective, maximum_likelihood
 from ldf.special import Array
 from ldf.step import mixture_weights
 
-WORK = 2e9  # multiplications that second derivatives may take, row by row
-QUICK = 5 * WORK  # or by products of matrices
-
+WORK = 1e10  # multiplications that second derivatives may take
 FLAT = 1e-12  # of the greatest curvature
 
 
@@ -87,31 +85,27 @@ def _bend(
     model: Model, flat: Array, like: Weights, ground: Ground, x: Any, y: Any, w: Any, penalty: Any
 ) -> Array:
     """Second derivatives of what is minimised, where the mapping is linear in its weights: those by
-    its outputs, row by row, between what each weight does to each output."""
+    its lines, row by row, between all that a line is a sum of."""
 
-    def apply(at: Array, row: Array) -> Array:
-        return model.mapping.apply(_weights(at, like), row)
+    mapping: Any = model.mapping
 
-    def slope(outputs: Array) -> Array:
-        def total(outputs: Array) -> Array:
-            pseudo = model.from_outputs(outputs, ground)
-            log_predictive = model.log_predictive_given(pseudo, ground, y)
-            return jnp.where(w > 0, w * log_predictive, 0.0).sum() / w.sum()
+    def total(lines: Array) -> Array:
+        pseudo = model.from_outputs(jax.vmap(mapping.from_lines)(lines), ground)
+        log_predictive = model.log_predictive_given(pseudo, ground, y)
+        return jnp.where(w > 0, w * log_predictive, 0.0).sum() / w.sum()
 
-        return jax.grad(total)(outputs)
-
-    outputs = jax.vmap(apply, (None, 0))(flat, x)
-    across = jnp.broadcast_to(jnp.eye(model.outputs)[:, None], (model.outputs, *outputs.shape))
-    by_outputs = jax.vmap(lambda along: jax.jvp(slope, (outputs,), (along,))[1])(across)
+    weights = _weights(flat, like)
+    lines = jax.vmap(lambda row: mapping.lines(weights, row))(x)
+    of = jax.vmap(lambda row: mapping.design(weights, row))(x)  # rows × parts
+    met = model.meets
+    each = Curvature.at(lines, jax.grad(total), met)
+    bent = jnp.zeros((of.shape[1], len(met), of.shape[1], len(met)))
+    for one, other in np.argwhere(np.triu(met)):
+        both = (of * each.of(one, other)[:, None]).T @ of
+        bent = bent.at[:, one, :, other].set(both).at[:, other, :, one].set(both)
+    learned = mapping.learned(x.shape[1], len(met)).ravel()
+    bent = bent.reshape(len(learned), len(learned))[np.ix_(learned, learned)]
     held = ravel_pytree(jax.grad(squared)(jax.tree.map(jnp.ones_like, split(like)[0])))[0]
-    mapping = model.mapping
-    if isinstance(mapping, Basis):  # all outputs are sums of the same
-        of = jax.vmap(lambda row: mapping.design(like, row))(x)  # rows × sums
-        bent = jnp.stack([jnp.stack([(of * h[:, None]).T @ of for h in k.T]) for k in by_outputs])
-        bent = bent.transpose(2, 0, 3, 1).reshape(len(flat), len(flat))
-    else:
-        does = jax.vmap(jax.jacrev(apply), (None, 0))(flat, x)  # rows × outputs × weights
-        bent = jnp.einsum("rkp,rkq->pq", does, jnp.einsum("kro,rop->rkp", by_outputs, does))
     return jnp.diag(penalty * held) - bent
 
 
@@ -137,7 +131,7 @@ def solve(
     with jax.enable_x64(True):
         start = jax.tree.map(_double, start)
         held = jax.tree.map(_double, (ground, x, y, weight, penalty))
-        few = type(model) is Model and model.mapping.way == "newton" and _is_cheap(model, x, start)
+        few = type(model) is Model and model.mapping.way == "newton" and _is_cheap(x, start)
         few = few and objective is maximum_likelihood
         of = (start, *held, objective, _double(reference))
         return _climbed(
@@ -148,10 +142,9 @@ def solve(
         )
 
 
-def _is_cheap(model: Model, x: np.ndarray, weights: Weights) -> bool:
+def _is_cheap(x: np.ndarray, weights: Weights) -> bool:
     """Whether second derivatives are."""
-    work = len(x) * count_weights(weights) ** 2
-    return work < QUICK if isinstance(model.mapping, Basis) else model.outputs * work < WORK
+    return len(x) * count_weights(weights) ** 2 < WORK
 
 
 def _climbed(

@@ -64,7 +64,19 @@ class Basis(Mapping):
         told = self.features(weights, x) @ weights["matrix"]
         return told + x @ weights["slope"] + weights["bias"]
 
+    def lines(self, weights: Weights, x: Array) -> Array:
+        """What is linear in what is learned, of one row: every output."""
+        return self.apply(weights, x)
+
+    def from_lines(self, lines: Array) -> Array:
+        """The outputs."""
+        return lines
+
     def design(self, weights: Weights, x: Array) -> Array:
-        """All that an output is a sum of, of one row: one, the features, and x."""
+        """All that a line is a sum of, of one row: one, the features, and x."""
         one = jnp.ones(1, x.dtype)
         return jnp.concatenate([one, self.features(weights, x), x])
+
+    def learned(self, inputs: int, outputs: int) -> np.ndarray:
+        """Which weights of a line's parts there are, parts × lines: all."""
+        return np.ones((1 + self.size(inputs) + inputs, outputs), bool)

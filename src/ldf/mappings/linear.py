@@ -50,8 +50,25 @@ class Linear(Mapping):
     def apply(
         self, weights: Weights, x: Array, dropout: Array | float = 0.0, noise: Array | None = None
     ) -> Array:
+        return self.from_lines(self.lines(weights, x))
+
+    def lines(self, weights: Weights, x: Array) -> Array:
+        """What is linear in x, of one row."""
         count, rate = int(self.constant_count), int(self.constant_rate)
         rates = len(weights["bias"]) - 1
         sloped = jnp.pad(x @ weights["slope"], (count, rate * rates))
-        outputs = sloped + weights["bias"]
-        return outputs.at[0].add(-outputs[1]) if self.shape else outputs  # log n = log t − log rate
+        return sloped + weights["bias"]
+
+    def from_lines(self, lines: Array) -> Array:
+        """The outputs: log n = log t − log rate."""
+        return lines.at[0].add(-lines[1]) if self.shape else lines
+
+    def design(self, weights: Weights, x: Array) -> Array:
+        """All that a line is a sum of, of one row."""
+        return jnp.concatenate([jnp.ones(1, x.dtype), x])
+
+    def learned(self, inputs: int, outputs: int) -> np.ndarray:
+        """Which weights of a line's parts there are, parts × lines."""
+        line = np.arange(outputs)
+        sloped = (line >= self.constant_count) & ((line == 0) | (not self.constant_rate))
+        return np.concatenate([np.ones((1, outputs), bool), np.tile(sloped, (inputs, 1))])

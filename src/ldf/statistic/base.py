@@ -41,10 +41,9 @@ class Statistic(eqx.Module):
         """How many unconstrained outputs make one, for so many classes or components."""
 
     @classmethod
-    def meeting(cls, outputs: int, formulation: str) -> np.ndarray:
-        """A number for each output. Two with the same number do not meet: what one adds to a
-        log-predictive does not depend on the other."""
-        return np.arange(outputs)
+    def meets(cls, outputs: int, formulation: str) -> np.ndarray:
+        """Outputs × outputs: whether what one adds to a log-predictive depends on the other."""
+        return np.ones((outputs, outputs), bool)
 
     @classmethod
     def vector_size(cls, components: int) -> int:

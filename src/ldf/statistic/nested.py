@@ -37,12 +37,16 @@ class NestedCounts(Statistic):
         return 2 * (components - 1)
 
     @classmethod
-    def meeting(cls, outputs: int, formulation: str) -> np.ndarray:
-        """Of each split by itself, but for the first output, which all splits' n have a part in."""
-        splits = outputs // 2
+    def meets(cls, outputs: int, formulation: str) -> np.ndarray:
+        """Those of a split, and all the first one, which all splits' n have a part in."""
+        each = np.arange(outputs // 2)
         if formulation == "counts":
-            return np.repeat((0, 1), splits)
-        return np.repeat((0, 1, 2), (1, splits, splits - 1))
+            split = np.concatenate([each, each])
+            return split[:, None] == split
+        split = np.concatenate([each[:1], each, each[1:]])
+        met = split[:, None] == split
+        met[0] = met[:, 0] = True
+        return met
 
     @classmethod
     def vector_size(cls, components: int) -> int:
