@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
@@ -39,10 +40,13 @@ class BesideLinks(Linear):
         link, slope = np.zeros(self.links * outputs), np.zeros((inputs - self.links, outputs))
         return {"bias": np.zeros(outputs), "link": link, "slope": slope}
 
-    def apply(self, weights: Weights, x: Any, dropout: Any = 0.0, noise: Any = None) -> Any:
+    def lines(self, weights: Weights, x: Any) -> Any:
         columns, links = x[: -self.links], x[-self.links :]
         said = links @ weights["link"].reshape(self.links, -1)
         return weights["bias"] + columns @ weights["slope"] + said
+
+    def design(self, weights: Weights, x: Any) -> Any:
+        return jnp.concatenate([jnp.ones(1, x.dtype), x[-self.links :], x[: -self.links]])
 
 
 def in_bins(x: np.ndarray) -> np.ndarray:
