@@ -116,9 +116,10 @@ FAMILIES = {
 @pytest.mark.parametrize(
     ("family", "mapping"),
     [
-        *((name, Linear(by="counts")) for name in ("binomial", "classes", "nested")),
+        ("nested", Linear(by="counts")),
         *((name, Linear()) for name in ("poisson", "classes", "nested")),
-        *(("nested", Linear(*constant)) for constant in ((True, False), (False, True))),
+        ("nested", Linear(constant_count=True)),
+        ("binomial", Linear(constant_rate=True)),
         ("poisson", Linear(True, shape=True)),
         ("nested", Splines(knots=4)),
     ],
