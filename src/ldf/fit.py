@@ -110,7 +110,7 @@ class Fitted(NamedTuple):
         parts = [f"{fits} fits, best after {int(np.median(self.epochs))} epochs (median)"]
         cut = int((self.epochs == np.asarray(self.state.epoch)).sum()) - lost
         if cut > 0:
-            parts.append(f"{cut} were at their best when the epochs ran out: allow more of them")
+            parts.append(f"the epochs ran out while {cut} still gained: allow more of them")
         if lost:
             parts.append(f"{lost} failed with a number that is not one: lower the learning rate")
         return "; ".join(parts) + "."

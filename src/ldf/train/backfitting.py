@@ -116,7 +116,7 @@ def backfit(
         trained.append(Trained(job.model, job.preprocess, job.ground, weights, weights, score))
     last, cut = int(np.median([one.turn for one in fits])), sum(not one.over for one in fits)
     status = f"{len(fits)} fits by backfitting, best after {last} turns (median)"
-    status += f"; {cut} were not over when the epochs ran out: allow more of them." if cut else "."
+    status += f"; the epochs ran out while {cut} went on: allow more of them." if cut else "."
     return trained, status
 
 

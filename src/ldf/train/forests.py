@@ -52,5 +52,5 @@ def train_forests(
         trained.append(Trained(job.model, job.preprocess, job.ground, weights, weights, score))
     rounds, cut = int(np.median([one.rounds for one in found])), sum(one.cut for one in found)
     status = f"{len(found)} forests, best after {rounds} rounds (median)"
-    status += f"; {cut} were at their best when the trees ran out: allow more." if cut else "."
+    status += f"; the trees ran out while {cut} still gained: allow more." if cut else "."
     return trained, status
